@@ -113,26 +113,52 @@ func TestEveryTestThatADocumentCitesIsThere(t *testing.T) {
 	}
 }
 
+// The guide lists faults; the page for developers lists the same faults in the same order, each with its tests.
 func TestEveryFaultOfTheGuideIsShownByATest(t *testing.T) {
-	const guide = "templates/guides/what-survives-what.md"
-	d, err := doccheck.Open(".", guide)
+	const guide, page = "templates/guides/what-survives-what.md", "docs/development/testing.md"
+	faults := rowsOf(t, guide, "")
+	tested := rowsOf(t, page, "## Faults and their tests")
+	if len(faults) == 0 || len(faults) != len(tested) {
+		t.Fatalf("%s has %d faults, %s has %d", guide, len(faults), page, len(tested))
+	}
+	for i, fault := range faults {
+		if row := tested[i]; row[0] != fault[0] {
+			t.Errorf("%s has the fault %q where %s has %q", guide, fault[0], page, row[0])
+		} else if !cited.MatchString(row[len(row)-1]) {
+			t.Errorf("%s: no test shows this: %s", page, row[0])
+		}
+	}
+}
+
+// rowsOf are the cells of the rows of all tables of a document, or of those below a heading; without header rows.
+func rowsOf(t *testing.T, path, heading string) [][]string {
+	t.Helper()
+	d, err := doccheck.Open(".", path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows := 0
-	for _, line := range strings.Split(d.Text, "\n") {
-		cells := strings.Split(strings.Trim(line, "|"), "|")
-		if !strings.HasPrefix(line, "| ") || strings.TrimSpace(cells[len(cells)-1]) == "test" {
-			continue
+	text := d.Text
+	if heading != "" {
+		var found bool
+		if _, text, found = strings.Cut(text, heading+"\n"); !found {
+			t.Fatalf("%s has no heading %q", path, heading)
 		}
-		rows++
-		if !cited.MatchString(cells[len(cells)-1]) {
-			t.Errorf("%s: no test shows this: %s", guide, line)
+		text, _, _ = strings.Cut(text, "\n## ")
+	}
+	var rows [][]string
+	for _, line := range strings.Split(text, "\n") {
+		switch {
+		case strings.HasPrefix(line, "|---"):
+			rows = rows[:len(rows)-1] // the row before it is the header
+		case strings.HasPrefix(line, "| "):
+			cells := strings.Split(strings.Trim(line, "|"), "|")
+			for i := range cells {
+				cells[i] = strings.TrimSpace(cells[i])
+			}
+			rows = append(rows, cells)
 		}
 	}
-	if rows == 0 {
-		t.Errorf("%s has no table", guide)
-	}
+	return rows
 }
 
 func TestEveryScriptOfTheExamplesIsOneForTheShellThatItNames(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"github.com/elastic-training/terraform-provider-elastic/simcluster/controlplane"
+	"github.com/elastic-training/terraform-provider-elastic/simcluster/kubeversion"
 )
 
 const (
@@ -63,12 +63,12 @@ func Binary(ctx context.Context, progress io.Writer) (string, error) {
 
 // buildArguments are the flags with which simcluster is built everywhere; other flags would compile Kubernetes anew.
 func buildArguments(target string) []string {
-	major, minor, _ := strings.Cut(strings.TrimPrefix(controlplane.KubernetesVersion, "v"), ".")
+	major, minor, _ := strings.Cut(strings.TrimPrefix(kubeversion.Version, "v"), ".")
 	minor, _, _ = strings.Cut(minor, ".")
 	const version = "k8s.io/component-base/version"
 	// Without its version the API server calls itself v0.0.0-master, which kubectl cannot parse.
 	ldflags := fmt.Sprintf("-s -w -X %[1]s.gitVersion=%[2]s -X %[1]s.gitMajor=%[3]s -X %[1]s.gitMinor=%[4]s -X %[1]s.gitTreeState=clean",
-		version, controlplane.KubernetesVersion, major, minor)
+		version, kubeversion.Version, major, minor)
 	return []string{"build", "-trimpath", "-tags", "grpcnotrace", "-ldflags", ldflags, "-o", target, "./cmd/simcluster"}
 }
 

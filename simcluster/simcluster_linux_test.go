@@ -28,6 +28,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/simcluster"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/await"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/controlplane"
+	"github.com/elastic-training/terraform-provider-elastic/simcluster/kubeversion"
 )
 
 // shared is the cluster of the tests that leave it as they found it.
@@ -124,7 +125,7 @@ func TestReadyCluster(t *testing.T) {
 
 	t.Run("it is the Kubernetes that it says it is", func(t *testing.T) {
 		version, err := client.Discovery().ServerVersion()
-		if err != nil || version.GitVersion != controlplane.KubernetesVersion {
+		if err != nil || version.GitVersion != kubeversion.Version {
 			t.Error(version, err)
 		}
 	})

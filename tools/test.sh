@@ -10,11 +10,16 @@ trap 'exit 130' INT # go test ends with 1 then, and the next module would begin
 # Packages that have tests. The others would be compiled for nothing, the control plane among them: once more with -race.
 tested='{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}'
 
+# The end-to-end tests wait for clusters more than they compute: more packages at once than there are processors.
+declare -A parallel=([e2e]=4)
+
 failed=()
 for module in . simcluster e2e; do
   packages=$(go -C "$module" list -f "$tested" ./...) || exit 1
+  # Without symbol tables test binaries link in two thirds of the time; stack traces keep their names and lines.
   # shellcheck disable=SC2086 # one word for each package
-  go -C "$module" test "$@" -timeout 60m $packages 2>&1 | tee -a "$log" || failed+=("$module")
+  go -C "$module" test -ldflags='-s -w' ${parallel[$module]:+-p "${parallel[$module]}"} "$@" -timeout 60m $packages 2>&1 | tee -a "$log" ||
+    failed+=("$module")
 done
 
 echo

@@ -69,6 +69,9 @@ resource "elastic_workload_priority_class" "low" {
 
 	`templates/guides/names-limits-and-pods.md: resource "elastic_training_job" "rate"`: {},
 
+	`templates/guides/pytorch.md: resource "elastic_training_job" "loop"`: {
+		example: example{files: map[string]string{"loop.py": "examples/pytorch/loop.py"}},
+	},
 	`templates/guides/pytorch.md: resource "elastic_training_job" "pytorch"`: {
 		example: example{files: map[string]string{"mnist.py": "examples/pytorch/mnist.py"}},
 	},

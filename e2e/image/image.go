@@ -27,11 +27,13 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 )
 
 const (
 	// Repository is the image's name without a tag, as docs and examples write it.
-	Repository = "ghcr.io/elastic-training/elastic-trainer"
+	Repository = trainingjob.ImageRepository
 
 	// Entrypoint is the trainer within the image.
 	Entrypoint = "/elastic-trainer"

@@ -33,7 +33,7 @@ func definitionOf(t *testing.T, name string) asked {
 	maps.Copy(a, plainOf(t, d.Settings))
 	workers := a["workers"].(map[string]any)
 	workers["min"], workers["max"] = float64(d.Min), float64(d.Max)
-	for key, value := range map[string]any{"command": a["command"], "min_priority_class_name": d.MinPriorityClassName} {
+	for key, value := range map[string]any{"command": a["command"], "elastic": a["elastic"], "min_priority_class_name": d.MinPriorityClassName} {
 		if value != nil && value != "" {
 			workers[key] = value
 		}
@@ -48,7 +48,7 @@ func definitionOf(t *testing.T, name string) asked {
 	if d.ModelText != "" {
 		a["model"] = map[string]any{"content": d.ModelText}
 	}
-	for _, key := range []string{"command", "name", "namespace"} { // the last two are the objects' own
+	for _, key := range []string{"command", "elastic", "name", "namespace"} { // the last two are the objects' own
 		delete(a, key)
 	}
 	return a
@@ -106,6 +106,7 @@ func (a asked) data(like trainingjob.Definition) (map[string]string, error) {
 			Min, Max             int
 			MinPriorityClassName string `json:"min_priority_class_name"`
 			Command              []string
+			Elastic              string
 		}
 	}
 	for _, into := range []any{&d.Job, &d.Settings, &numbers} {
@@ -114,6 +115,7 @@ func (a asked) data(like trainingjob.Definition) (map[string]string, error) {
 		}
 	}
 	d.Queue, d.ModelText, d.Job.Model.File, d.Job.Command = numbers.Queue, numbers.Model.Content, "", numbers.Workers.Command
+	d.Job.Elastic = numbers.Workers.Elastic
 	d.Min, d.Max, d.MinPriorityClassName = numbers.Workers.Min, numbers.Workers.Max, numbers.Workers.MinPriorityClassName
 	if problems := d.Problems(); len(problems) > 0 {
 		return nil, fmt.Errorf("%s", problems[0])
@@ -200,7 +202,7 @@ func otherPlain(value any) []any {
 		return []any{!v}
 	case string:
 		return append([]any{
-			"/other", "synthetic://digits?records=500&seed=7", "iris", "recordio", "idx", "tf_example", "bytes", trainingjob.AggregationAllReduce,
+			"/other", "synthetic://digits?records=500&seed=7", "indices://mine?records=500", "iris", "recordio", "idx", "tf_example", "bytes", trainingjob.AggregationAllReduce,
 			"Always", "workers", "all", "", "RuntimeDefault", "x = 2\n", "3Gi",
 		}, others(v)...)
 	case []any:
@@ -270,6 +272,13 @@ var driftingJobs = []string{
 	workers  = { max = 2, command = ["python3"] }
 	volumes  = [{ name = "data", mount_path = "/data", claim_name = "data" }]`, `
 	image    = "registry.invalid/nobody:0"
+	model    = { content = "x = 1\n" }
+	data     = { training = "indices://mine?records=100", records_per_task = 100 }
+	training = { minibatch_size = 10, grads_to_wait = 2 }
+	output   = "/output"
+	workers  = { max = 2, command = ["python3"], elastic = "collectives" }
+	volumes  = [{ name = "output", mount_path = "/output", claim_name = "models" }]`, `
+	image    = "registry.invalid/nobody:0"
 	model    = { name = "mnist" }
 	data     = { training = "synthetic://digits?records=100", records_per_task = 100 }
 	training = { minibatch_size = 10, grads_to_wait = 2 }
@@ -281,8 +290,8 @@ var driftingJobs = []string{
 var ofTheJob = []string{"labels", "annotations", "active_deadline_seconds"}
 
 // TestDriftOfEveryAttributeOfATrainingJobIsPlannedAndCorrected changes the master's input as another field manager:
-// each attribute's value, one at a time and then three at once. A change that replaces the job, which takes a while, is
-// applied once for each attribute of the resource, and otherwise set back by the other manager.
+// the value of each attribute, in groups (driftGroups); the plan names all of a group. A change that replaces the job, which
+// takes a while, is applied once for each attribute of the resource, and otherwise set back by the other manager.
 func TestDriftOfEveryAttributeOfATrainingJobIsPlannedAndCorrected(t *testing.T) {
 	t.Parallel()
 	server := providertest.NewServer(t, map[string]string{"config_path": adminKubeconfig()})
@@ -320,33 +329,50 @@ func TestDriftOfEveryAttributeOfATrainingJobIsPlannedAndCorrected(t *testing.T) 
 				}
 				tried[inSchema(path)] = true
 			}
-			paths := slices.Sorted(maps.Keys(other))
-			groups := slices.Collect(slices.Chunk(paths, 1))
-			for group := range slices.Chunk(paths, 3) {
-				groups = append(groups, group)
+			var inPlace, replacing []string
+			for _, path := range slices.Sorted(maps.Keys(other)) {
+				if strings.HasPrefix(path, "workers.") {
+					inPlace = append(inPlace, path)
+				} else {
+					replacing = append(replacing, path)
+				}
 			}
-			for _, group := range groups {
+			groups := slices.Concat(driftGroups(inPlace), driftGroups(replacing))
+			for len(groups) > 0 {
+				group := groups[0]
+				groups = groups[1:]
 				changed := map[string]any(original)
 				for _, path := range group {
 					changed = with(changed, path, other[path]).(map[string]any)
 				}
 				data, err := asked(changed).data(like)
-				if err != nil {
-					continue // together they are no job
+				if err != nil { // together they are no job
+					if len(group) == 1 {
+						t.Fatalf("%s: %v", group[0], err)
+					}
+					groups = append(groups, slices.Collect(slices.Chunk(group, 1))...)
+					continue
 				}
 				setAllData(t, name, data)
 				planned := expectJobPlanned(t, m, pristine, group)
-				root, _, _ := strings.Cut(inSchema(group[0]), ".")
+				var roots []string
+				for _, path := range group {
+					if root, _, _ := strings.Cut(inSchema(path), "."); !remade[root] {
+						roots = append(roots, root)
+					}
+				}
 				switch {
 				case planned == nil:
 				case len(planned.Replaces) == 0:
 					if wrong := m.Apply(t, planned); len(wrong) > 0 {
 						t.Errorf("%s: apply reports\n%s", group, texts(wrong))
 					}
-				case !remade[root]:
-					remade[root] = true
+				case len(roots) > 0:
+					for _, root := range roots {
+						remade[root] = true
+					}
 					m.Remake(t)
-				default: // a neighbouring attribute has replaced the job
+				default: // other attributes of the same roots have replaced the job
 					setAllData(t, name, before)
 				}
 				expectEmptyPlan(t, strings.Join(group, ", "), m)
@@ -358,6 +384,22 @@ func TestDriftOfEveryAttributeOfATrainingJobIsPlannedAndCorrected(t *testing.T) 
 			t.Errorf("%s was not changed by another manager: set it in driftingJobs", attribute)
 		}
 	}
+}
+
+// driftGroups splits items twice into groups of at most six: neighbours, and items that are far apart. Each item is changed
+// with two different sets of companions, so that a defect that one companion hides shows in the other group.
+func driftGroups[T any](items []T) [][]T {
+	const size = 6
+	groups := slices.Collect(slices.Chunk(items, size))
+	stride := (len(items) + size - 1) / size
+	for start := range stride {
+		var group []T
+		for i := start; i < len(items); i += stride {
+			group = append(group, items[i])
+		}
+		groups = append(groups, group)
+	}
+	return groups
 }
 
 // excludesOthers reports whether what is beside a value goes with no other one: a profile of the node with Localhost, and

@@ -94,7 +94,7 @@ var notOfTheTasksObjects = map[string]string{
 }
 
 // TestDriftOfEveryAttributeOfATaskIsPlannedAndCorrected changes the field of each attribute of a task's schema as
-// another field manager. The fields of the Job are changed one at a time and three at once, planned and applied; the
+// another field manager. The fields of the Job are changed in groups (driftGroups), planned and applied; the
 // API server allows no client to change the rest, which is in a ConfigMap that is immutable.
 func TestDriftOfEveryAttributeOfATaskIsPlannedAndCorrected(t *testing.T) {
 	server := providertest.NewServer(t, map[string]string{"config_path": adminKubeconfig()})
@@ -130,7 +130,7 @@ func TestDriftOfEveryAttributeOfATaskIsPlannedAndCorrected(t *testing.T) {
 			}
 			slices.Sort(onJob)
 			pristine := m.State
-			for _, group := range slices.Concat(slices.Collect(slices.Chunk(onJob, 1)), slices.Collect(slices.Chunk(onJob, 3))) {
+			for _, group := range driftGroups(onJob) {
 				for _, attribute := range group {
 					patchJob(t, name, ofTheTasksJob[attribute])
 					tried[attribute] = "corrected"

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -58,7 +59,9 @@ func theJobGoesOn(t *testing.T, name string) {
 		if was.Phase == "" && status.WorkersRunning > 0 { // the first one is taken away
 			for _, worker := range status.Workers {
 				if worker.State == "ready" {
-					if err := core.Pods("default").Delete(t.Context(), trainingjob.WorkerName(name, worker.ID), metav1.DeleteOptions{}); err != nil {
+					if err := core.Pods("default").Delete(t.Context(), trainingjob.WorkerName(name, worker.ID), metav1.DeleteOptions{}); apierrors.IsNotFound(err) {
+						return "the pod of a worker that the status lists", false
+					} else if err != nil {
 						t.Fatal(err)
 					}
 					was = status

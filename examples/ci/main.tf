@@ -1,5 +1,5 @@
-# A team's repository: its queue, and the jobs that run in it. plan.yml plans every pull request and refuses those whose
-# jobs would evict somebody, or could never run.
+# A team's repository: its queue, and the jobs that run in it. plan.yml plans every pull request and fails if
+# its jobs would evict pods of others, or could never run.
 
 terraform {
   required_version = ">= 1.8"
@@ -49,7 +49,7 @@ variable "namespace" {
 }
 
 variable "forecast" {
-  description = "warn: a plan says whom its jobs evict. error: it fails when that is anybody, when a job can never run, and when nobody can say."
+  description = "warn: a plan warns about pods that its jobs would evict. error: it fails if there are any, if a job can never run, or if no certain forecast is possible."
   type        = string
   default     = "warn"
 }

@@ -1,6 +1,6 @@
-# A training job under a Kueue queue that shrinks instead of being evicted: its master and one worker are admitted
-# together, and three more workers by themselves. Urgent jobs in the same queue take what they need, the workers above the
-# the minimum first. README.md tells what happens.
+# A training job under a Kueue queue that scales down instead of being evicted: its master and one worker are admitted
+# together, and each of three further workers separately. Urgent jobs in the same queue preempt the workers above the minimum
+# first. README.md describes the steps.
 
 terraform {
   required_version = ">= 1.8"

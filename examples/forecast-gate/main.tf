@@ -1,5 +1,5 @@
 # A training job behind a gate: the plan fails when it would evict another job's pod, when it can never run, and when
-# no certain forecast is possible. The guide "Will my job preempt anyone?" explains it.
+# no certain forecast is possible. The guide "Will my job preempt other pods?" explains it.
 
 terraform {
   required_version = ">= 1.8"

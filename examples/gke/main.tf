@@ -8,7 +8,7 @@ terraform {
   }
 }
 
-# Without a kubeconfig: a token of whoever is logged in to gcloud, or of the identity that a pipeline has.
+# Without a kubeconfig: the plugin prints a token for the gcloud account, or for the identity of the pipeline.
 provider "elastic" {
   host                   = "https://${var.endpoint}"
   cluster_ca_certificate = base64decode(var.cluster_ca_certificate)
@@ -30,7 +30,7 @@ resource "elastic_resource_flavor" "spot" {
   name        = "spot"
   node_labels = { "cloud.google.com/gke-nodepool" = var.spot_pool }
 
-  # The pool's taint, which keeps everything else away, and what admitted pods get to tolerate it.
+  # The pool's taint, which excludes other pods, and the toleration that Kueue adds to admitted pods.
   node_taints = [{ key = "cloud.google.com/gke-spot", value = "true", effect = "NoSchedule" }]
   tolerations = [{ key = "cloud.google.com/gke-spot", operator = "Equal", value = "true", effect = "NoSchedule" }]
 }
@@ -75,7 +75,7 @@ resource "elastic_workload_priority_class" "floor" {
   description = "A job's master and the workers that it cannot do without."
 }
 
-# And who goes first on the nodes themselves, whoever has quota.
+# Priorities on the nodes, for pods that have quota.
 
 resource "elastic_priority_class" "master" {
   name        = "elastic-master"
@@ -86,7 +86,7 @@ resource "elastic_priority_class" "master" {
 resource "elastic_priority_class" "worker" {
   name        = "elastic-worker"
   value       = 1000
-  description = "Workers: preempted when a master needs the room."
+  description = "Workers: preempted when a master needs their capacity."
 }
 
 # What users do.
@@ -99,7 +99,7 @@ resource "elastic_training_job" "digits" {
   data      = { training = "synthetic://digits?records=8000&seed=1", records_per_task = 100 }
   training  = { epochs = var.epochs, minibatch_size = 10, grads_to_wait = 2 }
 
-  # On a machine that stays: a job stands still while its master is away.
+  # On an on-demand machine: a job makes no progress without its master.
   master = {
     priority_class_name = elastic_priority_class.master.name
     node_selector       = { "cloud.google.com/gke-nodepool" = var.on_demand_pool }
@@ -109,7 +109,7 @@ resource "elastic_training_job" "digits" {
     }
   }
 
-  # On spot machines, one worker on each n1-standard-4. A node that is going away leaves its pods 15 s.
+  # On spot machines, one worker on each n1-standard-4. When GKE stops a spot node, its pods get 15 s.
   workers = {
     min                              = 1
     max                              = 2

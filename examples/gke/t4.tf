@@ -1,5 +1,5 @@
-# With a pool of machines that have T4s each (var.t4s_per_node): a queue of its own, so that nothing without a GPU takes their
-# room, and a task in it.
+# With a pool of machines that have T4s each (var.t4s_per_node): a separate queue, so that pods without GPUs do not
+# use their capacity, and a task in it.
 
 resource "elastic_resource_flavor" "t4" {
   count = var.t4_nodes > 0 ? 1 : 0

@@ -7,10 +7,10 @@ terraform {
 
 provider "elastic" {
   config_path = "~/.kube/config"
-  forecast    = "warn" # a plan says whom its jobs evict; "error" makes it fail
+  forecast    = "warn" # plans warn about pods that jobs would evict; with "error" they fail
 }
 
-# Who goes first on the nodes: workers make room for what is more important, and masters stay.
+# Priorities on the nodes: higher-priority pods may preempt workers, but not masters.
 resource "elastic_priority_class" "high" {
   name  = "high-priority"
   value = 1000000
@@ -21,7 +21,7 @@ resource "elastic_priority_class" "low" {
   value = 1000
 }
 
-# Trains on digits that the trainer draws itself, with one to four workers: as many as there is room for at the time.
+# Trains on synthetic digits, with one to four workers, depending on the available capacity.
 resource "elastic_training_job" "digits" {
   name     = "digits"
   image    = "ghcr.io/elastic-training/elastic-trainer:0.1.0"

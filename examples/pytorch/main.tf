@@ -1,4 +1,5 @@
-# A PyTorch script as an elastic training job. mnist.py is the tutorial's network; Dockerfile makes the image.
+# PyTorch scripts as elastic training jobs: mnist.py is the tutorial's network without its loop, and loop.py is a loop with
+# collectives of its own. The Dockerfile builds the image.
 
 terraform {
   required_version = ">= 1.8"
@@ -13,7 +14,7 @@ provider "elastic" {
 
 resource "elastic_training_job" "pytorch" {
   name  = "pytorch"
-  image = "registry.example.com/team/elastic-pytorch:1" # made of ./Dockerfile
+  image = "registry.example.com/team/elastic-pytorch:1" # built from the Dockerfile
   model = { content = file("${path.module}/mnist.py") }
 
   data = {
@@ -28,13 +29,40 @@ resource "elastic_training_job" "pytorch" {
     grads_to_wait  = 4
   }
 
-  # The master applies updates as the workers do, with a framework of its own in memory; it needs no accelerator.
+  # The master also applies the updates, in its own PyTorch process, and keeps a copy of the state; it needs no GPU.
   master = {
     resources = { requests = { cpu = "1", memory = "2Gi" }, limits = { memory = "2Gi" } }
   }
 
   workers = {
     command   = ["python3"]
+    min       = 1
+    max       = 4
+    resources = { requests = { cpu = "2", memory = "4Gi" }, limits = { memory = "4Gi" } }
+  }
+}
+
+resource "elastic_training_job" "loop" {
+  name    = "loop"
+  image   = "registry.example.com/team/elastic-pytorch:1"
+  model   = { content = file("${path.module}/loop.py") }
+  output  = "/output"
+  volumes = [{ name = "output", mount_path = "/output", claim_name = "checkpoints", mount_on = "workers" }]
+
+  data = {
+    training         = "indices://waves?records=6000" # the length of the script's data set
+    records_per_task = 100
+  }
+
+  training = {
+    epochs         = 3
+    minibatch_size = 50
+    grads_to_wait  = 4
+  }
+
+  workers = {
+    command   = ["python3"]
+    elastic   = "collectives"
     min       = 1
     max       = 4
     resources = { requests = { cpu = "2", memory = "4Gi" }, limits = { memory = "4Gi" } }

@@ -1,6 +1,6 @@
-# A training job on nodes that come and go: spot instances, or a shared cluster in which others evict. Whatever is lost,
-# the job continues with what is left, grows back, and ends with the model that it would have had undisturbed. README.md
-# tells what happens.
+# A training job on unreliable nodes: spot instances, or a shared cluster with preemption. After each failure the job continues
+# with the remaining workers, and scales up again. Its final model is identical to that of an uninterrupted run. README.md
+# describes the failures.
 
 terraform {
   required_version = ">= 1.8"
@@ -46,7 +46,7 @@ resource "elastic_training_job" "survivor" {
   }
 
   master = {
-    # A Prometheus that goes by annotations finds the job's metrics; see the guide "Watching a job".
+    # For Prometheus servers that select pods by annotations; see the guide "Watching a job".
     annotations = {
       "prometheus.io/scrape" = "true"
       "prometheus.io/port"   = "8080"

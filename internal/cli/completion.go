@@ -13,8 +13,9 @@ func newCompletion(program string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion " + strings.Join(shells, "|"),
 		Short: "Generate a shell completion script",
-		Long: strings.ReplaceAll(`Generate a script that completes commands, flags and their values. The first line below
-loads it into the current shell; new shells load it from the file in the second.
+		Long: strings.ReplaceAll(`Generate a script that completes commands, flags and their values. For each shell: the
+first line loads the script into the current shell; save the script to the file in the
+second line for new shells.
 
   bash        source <(PROGRAM completion bash)
               ~/.local/share/bash-completion/completions/PROGRAM
@@ -25,7 +26,7 @@ loads it into the current shell; new shells load it from the file in the second.
   fish        PROGRAM completion fish | source
               ~/.config/fish/completions/PROGRAM.fish
   powershell  PROGRAM completion powershell | Out-String | Invoke-Expression
-              (the same line in the file that $PROFILE names)`, "PROGRAM", program),
+              (add the same line to the file $PROFILE)`, "PROGRAM", program),
 		Example: strings.ReplaceAll(`  source <(PROGRAM completion bash)
   PROGRAM completion zsh > "${fpath[1]}/_PROGRAM"`, "PROGRAM", program),
 		ValidArgs: shells,

@@ -19,7 +19,7 @@ func newAcceleratorLabels() function.Function {
 			"Names are SkyPilot's, in any case; an unknown one is an error with the nearest names.",
 		parameter: function.StringParameter{
 			Name:                "accelerator",
-			MarkdownDescription: "The name, `\"T4\"`, or an accelerator request, `\"T4:4\"`. The number matters for TPUs alone, whose nodes have a topology.",
+			MarkdownDescription: "The name, `\"T4\"`, or an accelerator request, `\"T4:4\"`. The number is used only for TPUs, whose nodes have a topology.",
 		},
 		returns: function.MapReturn{ElementType: types.ListType{ElemType: types.StringType}},
 		of:      func(request string) (any, error) { return labelsOf(request) },

@@ -37,13 +37,13 @@ func newAdmissionCheck() func() resource.Resource {
 
 func admissionCheckSchema(ctx context.Context) schema.Schema {
 	return schema.Schema{
-		MarkdownDescription: "An AdmissionCheck of Kueue: something that has to be so before a workload with quota runs, such as that nodes were provisioned for it, or that another cluster takes it. " +
+		MarkdownDescription: "An AdmissionCheck of Kueue: a condition for starting a workload that has quota, for example that nodes have been provisioned, or that another cluster runs the workload. " +
 			"A controller, Kueue's or another, decides for each workload.\n\n" +
 			"A ClusterQueue with a check that is missing or not active is inactive. While a ClusterQueue has the check, it cannot be deleted.",
 		Attributes: kueueAttributes(ctx, "Name of the check, as in a ClusterQueue's `admission_checks_strategy`.", map[string]schema.Attribute{
 			"controller_name": requiredText("The controller that decides, such as `kueue.x-k8s.io/provisioning-request` or `kueue.x-k8s.io/multikueue`. Changing it replaces the check."),
 			"parameters": schema.SingleNestedAttribute{
-				MarkdownDescription: "An object with the controller's parameters for this check.",
+				MarkdownDescription: "Object with the controller's parameters for this check.",
 				Optional:            true,
 				Attributes: map[string]schema.Attribute{
 					"api_group": requiredText("API group of the object, such as `kueue.x-k8s.io`."),

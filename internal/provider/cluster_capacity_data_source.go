@@ -38,10 +38,10 @@ func (d *clusterCapacityData) Schema(_ context.Context, _ datasource.SchemaReque
 		"schedulable": readBoolean("Whether pods may be scheduled on it: false for a node that is cordoned."),
 	})
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "What nodes and queues have, what of it is taken, and what is free. It is read anew at every plan, and an output of it is a change at every plan.",
+		MarkdownDescription: "The resources of nodes and queues: in total, used and free. They are read at every plan, so an output that uses them may change at every plan.",
 		Attributes: map[string]schema.Attribute{
 			"node_selector": schema.MapAttribute{
-				MarkdownDescription: "Only the nodes with these labels; all by default.",
+				MarkdownDescription: "Selects the nodes with these labels; all nodes by default.",
 				ElementType:         types.StringType,
 				Optional:            true,
 				Validators:          []validator.Map{labels{}},

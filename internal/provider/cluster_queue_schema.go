@@ -11,8 +11,8 @@ import (
 
 func clusterQueueSchema(ctx context.Context) schema.Schema {
 	return schema.Schema{
-		MarkdownDescription: "A ClusterQueue of Kueue: quota for flavors of nodes, and the rules by which workloads get it. Users do not name it; their jobs name a LocalQueue, which leads here.\n\n" +
-			"With the defaults nothing is ever preempted: `preemption.within_cluster_queue` is `Never`, so that a workload of high priority is next in the queue and still waits until there is room. " +
+		MarkdownDescription: "A ClusterQueue of Kueue: quota for flavors of nodes, and the rules for assigning it to workloads. Jobs name a LocalQueue, which refers to the ClusterQueue.\n\n" +
+			"With the defaults nothing is ever preempted: `preemption.within_cluster_queue` is `Never`, so that a high-priority workload waits until there is quota, although it is first in the queue. " +
 			"And with the default `namespace_selector` no namespace may use the queue: `{}` lets all.\n\n" +
 			"A queue with a missing flavor or admission check is created, and is inactive until they exist; see `wait_for = \"active\"`. " +
 			"Everything but the name changes in place. A queue is deleted once no workload holds its quota.",
@@ -27,16 +27,16 @@ func clusterQueueSchema(ctx context.Context) schema.Schema {
 				"Without it the queue neither borrows nor lends."),
 			"queueing_strategy": wordAttribute("Order by priority and then by age in any case. `BestEffortFIFO` (default): a workload that does not fit lets younger ones pass. `StrictFIFO`: it holds up all behind it.", kueue.BestEffortFIFO),
 			"namespace_selector": schema.SingleNestedAttribute{
-				MarkdownDescription: "Namespaces whose workloads may use the queue: `{}` for all. Left out, no namespace may.",
+				MarkdownDescription: "Namespaces whose workloads may use the queue: `{}` for all. If not set, no namespace may use it.",
 				Optional:            true,
 				Attributes: map[string]schema.Attribute{
 					"match_labels": schema.MapAttribute{
-						MarkdownDescription: "Labels that the namespace has, such as `{ \"kubernetes.io/metadata.name\" = \"team-a\" }`.",
+						MarkdownDescription: "Labels of the namespace, such as `{ \"kubernetes.io/metadata.name\" = \"team-a\" }`.",
 						ElementType:         types.StringType,
 						Optional:            true,
 					},
 					"match_expressions": schema.ListNestedAttribute{
-						MarkdownDescription: "Requirements, all of which the namespace's labels meet.",
+						MarkdownDescription: "Requirements that the namespace's labels must meet; all of them apply.",
 						Optional:            true,
 						NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 							"key":      requiredText("Key of a label."),
@@ -58,7 +58,7 @@ func clusterQueueSchema(ctx context.Context) schema.Schema {
 				"borrow_within_cohort": defaultedAttribute(ctx, "In other queues of the cohort, when the pending workload itself has to borrow. Not together with fair sharing.", map[string]schema.Attribute{
 					"policy": wordAttribute("`Never` (default), or `LowerPriority`, which needs `reclaim_within_cohort` other than `Never`.", kueue.BorrowWithinCohortPolicyNever),
 					"max_priority_threshold": schema.Int64Attribute{
-						MarkdownDescription: "Only workloads of at most this priority are evicted; without it, all of lower priority.",
+						MarkdownDescription: "Only workloads of at most this priority are evicted; if not set, all workloads of lower priority.",
 						Optional:            true,
 						Validators:          int32Validators(),
 					},
@@ -71,16 +71,16 @@ func clusterQueueSchema(ctx context.Context) schema.Schema {
 					"Only where both of the above are `TryNextFlavor`."),
 			}),
 			"admission_checks_strategy": schema.SingleNestedAttribute{
-				MarkdownDescription: "Checks that a workload passes after it got quota and before it runs.",
+				MarkdownDescription: "Checks that a workload must pass after quota is reserved and before it runs.",
 				Optional:            true,
 				Attributes: map[string]schema.Attribute{
 					"admission_checks": schema.ListNestedAttribute{
-						MarkdownDescription: "The checks; each name once.",
+						MarkdownDescription: "The checks; each name may occur once.",
 						Required:            true,
 						NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 							"name": requiredText("Name of an AdmissionCheck: refer to `elastic_admission_check.NAME.name`."),
 							"on_flavors": schema.ListAttribute{
-								MarkdownDescription: "Flavors of this queue for which it is needed; all where it is left out.",
+								MarkdownDescription: "Flavors of this queue that need the check; all if not set.",
 								ElementType:         types.StringType,
 								Optional:            true,
 							},
@@ -91,7 +91,7 @@ func clusterQueueSchema(ctx context.Context) schema.Schema {
 			"stop_policy":  stopPolicyAttribute("queue"),
 			"fair_sharing": fairSharingAttribute("this queue among those of its cohort"),
 			"admission_scope": schema.SingleNestedAttribute{
-				MarkdownDescription: "Whether LocalQueues of this queue take turns by what they have used; it has a meaning only where admission fair sharing is switched on in Kueue's configuration.",
+				MarkdownDescription: "Whether the usage of LocalQueues determines the order of admission; it has an effect only if admission fair sharing is enabled in Kueue's configuration.",
 				Optional:            true,
 				Attributes: map[string]schema.Attribute{
 					"admission_mode": requiredText("`UsageBasedAdmissionFairSharing` or `NoAdmissionFairSharing`."),

@@ -33,7 +33,7 @@ func newCohort() func() resource.Resource {
 
 func cohortSchema(ctx context.Context) schema.Schema {
 	return schema.Schema{
-		MarkdownDescription: "A Cohort of Kueue: queues, and other cohorts, that borrow from one another what they do not use. ClusterQueues that merely share a `cohort_name` need no such object; " +
+		MarkdownDescription: "A Cohort of Kueue: queues and other cohorts, which can borrow unused quota from each other. ClusterQueues with the same `cohort_name` do not need this object; " +
 			"it is for quota of the cohort's own, for weights, and for trees of cohorts.\n\n" +
 			"Deleting it leaves the queues in a cohort of that name without a parent and without quota of its own. A cycle of parents stops every queue in it.",
 		Attributes: kueueAttributes(ctx, "Name of the cohort, as in a ClusterQueue's `cohort_name`.", map[string]schema.Attribute{

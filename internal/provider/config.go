@@ -69,7 +69,7 @@ func configAttributes() map[string]schema.Attribute {
 			Sensitive:           true,
 		},
 		"cluster_ca_certificate": schema.StringAttribute{
-			MarkdownDescription: "Certificates (PEM) of the authority that signed the API server's. Environment: `KUBE_CLUSTER_CA_CERT_DATA`.",
+			MarkdownDescription: "CA certificates (PEM) with which the API server's certificate is verified. Environment: `KUBE_CLUSTER_CA_CERT_DATA`.",
 			Optional:            true,
 		},
 		"client_certificate": schema.StringAttribute{
@@ -82,11 +82,11 @@ func configAttributes() map[string]schema.Attribute {
 			Sensitive:           true,
 		},
 		"insecure": schema.BoolAttribute{
-			MarkdownDescription: "Do not verify the API server's certificate; refused together with `cluster_ca_certificate`. Environment: `KUBE_INSECURE`.",
+			MarkdownDescription: "Do not verify the API server's certificate; cannot be combined with `cluster_ca_certificate`. Environment: `KUBE_INSECURE`.",
 			Optional:            true,
 		},
 		"tls_server_name": schema.StringAttribute{
-			MarkdownDescription: "Name in the API server's certificate, where it is not the host's. Environment: `KUBE_TLS_SERVER_NAME`.",
+			MarkdownDescription: "Server name to verify in the API server's certificate, if it differs from the host's. Environment: `KUBE_TLS_SERVER_NAME`.",
 			Optional:            true,
 		},
 		"proxy_url": schema.StringAttribute{
@@ -96,7 +96,7 @@ func configAttributes() map[string]schema.Attribute {
 
 		// From a kubeconfig.
 		"config_path": schema.StringAttribute{
-			MarkdownDescription: "Path of a kubeconfig file. No file is read unless it is named here. Environment: `KUBE_CONFIG_PATH`.",
+			MarkdownDescription: "Path of a kubeconfig file. Without it, no file is read. Environment: `KUBE_CONFIG_PATH`.",
 			Optional:            true,
 		},
 		"config_paths": schema.ListAttribute{
@@ -125,23 +125,23 @@ func configAttributes() map[string]schema.Attribute {
 		// How to talk to it.
 		"qps": schema.Float64Attribute{
 			CustomType:          numeric.Float64{},
-			MarkdownDescription: "Requests per second of this client. There is no limit by default: the API server's priority and fairness governs, and its 429 is honoured.",
+			MarkdownDescription: "Requests per second of this client. There is no limit by default: the client retries when the API server's priority and fairness responds with status 429.",
 			Optional:            true,
 			Validators:          []validator.Float64{float64validator.AtLeast(0.1)},
 		},
 		"burst": schema.Int64Attribute{
 			CustomType:          numeric.Int64{},
-			MarkdownDescription: "Requests above `qps` at once; needs `qps`, and is twice as many by default.",
+			MarkdownDescription: "Number of requests that may exceed `qps` for a short time; needs `qps`, and is twice `qps` by default.",
 			Optional:            true,
 			Validators:          []validator.Int64{int64validator.Between(minBurst, maxBurst)},
 		},
 		"field_manager": schema.StringAttribute{
-			MarkdownDescription: "Name under which fields are owned in server-side apply; `terraform-provider-elastic` by default. Changing it leaves the fields to the old name.",
+			MarkdownDescription: "Name under which fields are owned in server-side apply; `terraform-provider-elastic` by default. If it is changed, the old name still owns the fields that it wrote.",
 			Optional:            true,
 			Validators:          []validator.String{stringvalidator.LengthBetween(1, maxFieldManagerLength)},
 		},
 		"force_conflicts": schema.BoolAttribute{
-			MarkdownDescription: "Let applies overwrite what other field managers have changed after the plan was made, instead of an error that lists these fields. " +
+			MarkdownDescription: "Let applies overwrite changes that other field managers made after the plan, instead of failing with an error that lists these fields. " +
 				"What was changed before is in the plan, which names who wrote it, and is set back in any case. False by default.",
 			Optional: true,
 		},
@@ -150,26 +150,26 @@ func configAttributes() map[string]schema.Attribute {
 			Optional:            true,
 		},
 		"show_pod_logs": schema.BoolAttribute{
-			MarkdownDescription: "Show the last lines that a failed pod has printed in errors and warnings. True by default; false keeps what a job prints out of Terraform's output, " +
+			MarkdownDescription: "Show the last lines of a failed pod's log in errors and warnings. True by default; with false, Terraform's output does not contain the output of jobs, " +
 				"which CI systems keep. What the master writes into its job's status is not affected. Control characters are removed in any case.",
 			Optional: true,
 		},
 
 		// Forecasts in plans.
 		"forecast": schema.StringAttribute{
-			MarkdownDescription: "What a plan says of a job or task that it makes: whether it fits, where it stands in its queue, and whom it evicts. `warn` (default) adds a warning, " +
+			MarkdownDescription: "Forecasts of plans for new jobs and tasks: whether a job fits, its position in its queue, and which pods it evicts. `warn` (default) adds a warning, " +
 				"and never makes a plan fail; `error` makes the plan fail when another job's pod or workload would be evicted, when a pod can never run, and when no certain forecast can be made; " +
-				"`off` asks nothing. See the guide \"Will my job preempt anyone?\".",
+				"`off` asks nothing. See the guide \"Will my job preempt other pods?\".",
 			Optional:   true,
 			Validators: []validator.String{stringvalidator.OneOf(forecastOff, forecastWarn, forecastError)},
 		},
 		"forecast_accepted_reasons": schema.ListAttribute{
-			MarkdownDescription: "Reasons for being approximate that `forecast = \"error\"` accepts, by their codes, such as `too-many-choices`. None by default. The guide \"Will my job preempt anyone?\" lists them.",
+			MarkdownDescription: "Codes of reasons for which a forecast may be approximate with `forecast = \"error\"`, such as `too-many-choices`. None by default. The guide \"Will my job preempt other pods?\" lists the codes.",
 			ElementType:         types.StringType,
 			Optional:            true,
 		},
 		"forecast_timeout": schema.StringAttribute{
-			MarkdownDescription: "How long forecasts may hold up a plan, all together: `3s` by default.",
+			MarkdownDescription: "Time limit for all forecasts of a plan together; `3s` by default.",
 			Optional:            true,
 		},
 	}
@@ -187,17 +187,17 @@ func execAttribute() schema.Attribute {
 					"client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")},
 			},
 			"command": schema.StringAttribute{
-				MarkdownDescription: "The program.",
+				MarkdownDescription: "Program to run.",
 				Required:            true,
 				Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
 			},
 			"args": schema.ListAttribute{
-				MarkdownDescription: "Its arguments.",
+				MarkdownDescription: "Arguments of the program.",
 				ElementType:         types.StringType,
 				Optional:            true,
 			},
 			"env": schema.MapAttribute{
-				MarkdownDescription: "Its environment, besides Terraform's own.",
+				MarkdownDescription: "Environment variables of the program, in addition to Terraform's.",
 				ElementType:         types.StringType,
 				Optional:            true,
 				Sensitive:           true,

@@ -8,23 +8,25 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/dataset"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/migrate/elasticdl"
 )
 
 // newElasticdlArgs is provider::elastic::elasticdl_args.
-func newElasticdlArgs() function.Function {
+func newElasticdlArgs(version string) function.Function {
 	return &ofText{
 		name:    "elasticdl_args",
 		summary: "The arguments of elastic_training_job for an ElasticDL command line",
 		describes: "What the command line of ElasticDL's tutorial on elastic scheduling says, as attributes of `elastic_training_job`: " +
 			"`name`, `image`, `data`, `training`, `master`, `workers` and `volumes` are what the resource takes, and `model_file` is the path whose text is `model.content`. " +
+			"`notices` has a sentence for each flag that cannot have the meaning that it had, and names what takes its place; a `check` block reports them in the plan. " +
 			"Flags that are left out have that client's defaults. What the client refused is refused, with the flag's name; an unknown flag comes with the one that was probably meant.\n\n" +
 			"| flag | result |\n|---|---|\n" +
 			"| `--job_name` | `name` |\n" +
 			"| `--model_file` | `model_file` |\n" +
-			"| `--image_base` | `image`: the trainer's; no image is built for a job |\n" +
-			"| `--repository` | nothing: no image is pushed |\n" +
-			"| `--train_data_dir` | `data.training` |\n" +
+			"| `--image_base` | `image`: kept if it names an `elastic-trainer` of any registry, otherwise replaced by the trainer's image of the provider's version; no image is built for a job |\n" +
+			"| `--repository`, `--docker_image_repository` | nothing: no image is pushed |\n" +
+			"| `--train_data_dir` | `data.training`; without `--volume_name` also `volumes`: ElasticDL's image contained the records, the trainer's does not, and PersistentVolumeClaim `" + elasticdl.Claim + "` is mounted at the path's first folder |\n" +
 			"| `--record_per_task` | `data.records_per_task` |\n" +
 			"| `--codec_type` | `data.codec` |\n" +
 			"| `--num_epoch` | `training.epochs` |\n" +
@@ -36,31 +38,36 @@ func newElasticdlArgs() function.Function {
 			"| `--volume_name`, `--mount_path` | `volumes`, with that client's PersistentVolumeClaim `" + elasticdl.Claim + "` |",
 		parameter: function.StringParameter{
 			Name: "command_line",
-			MarkdownDescription: "The flags, as one would type them, with or without the program before them: " +
+			MarkdownDescription: "The flags of the command line, with or without the program's name before them: " +
 				"`--flag=value` or `--flag value`, quotes as in a shell, lines that end with a backslash.",
 		},
-		returns: function.ObjectReturn{AttributeTypes: attributeTypesOf(elasticdlResult(elasticdl.Arguments{}))},
+		returns: function.ObjectReturn{AttributeTypes: attributeTypesOf(elasticdlResult(elasticdl.Arguments{}, elasticdl.Translation{}))},
 		of: func(line string) (any, error) {
 			arguments, err := elasticdl.Parse(line)
-			return elasticdlResult(arguments), err
+			return elasticdlResult(arguments, arguments.Translate(trainingjob.DefaultImage(version), elasticdl.Claim)), err
 		},
 	}
 }
 
 // elasticdlResult is the function's value; its type does not depend on the arguments.
-func elasticdlResult(a elasticdl.Arguments) types.Object {
+func elasticdlResult(a elasticdl.Arguments, t elasticdl.Translation) types.Object {
 	workers := elasticdlPod(a.Worker)
 	workers["min"], workers["max"] = types.Int64Value(1), types.Int64Value(a.Workers)
 	volume := objectValue(map[string]attr.Value{
-		"name": types.StringValue(a.VolumeName), "mount_path": types.StringValue(a.MountPath), "claim_name": types.StringValue(elasticdl.Claim),
+		"name": types.StringValue(t.VolumeName), "mount_path": types.StringValue(t.MountPath), "claim_name": types.StringValue(elasticdl.Claim),
 	})
 	volumes := types.ListNull(volume.Type(context.Background()))
-	if a.VolumeName != "" {
+	if t.VolumeName != "" {
 		volumes = types.ListValueMust(volume.Type(context.Background()), []attr.Value{volume})
 	}
+	notices := make([]attr.Value, len(t.Notices))
+	for i, notice := range t.Notices {
+		notices[i] = types.StringValue(notice)
+	}
 	return objectValue(map[string]attr.Value{
+		"notices":    types.ListValueMust(types.StringType, notices),
 		"name":       types.StringValue(a.Name),
-		"image":      types.StringValue(a.Image),
+		"image":      types.StringValue(t.Image),
 		"model_file": types.StringValue(a.ModelFile),
 		"data": objectValue(map[string]attr.Value{
 			"training": types.StringValue(a.TrainingData), "format": types.StringValue(dataset.RecordIO), "codec": types.StringValue(a.Codec),

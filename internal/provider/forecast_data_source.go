@@ -46,21 +46,21 @@ func (d *forecastData) Schema(_ context.Context, _ datasource.SchemaRequest, res
 		Attributes: map[string]schema.Attribute{
 			// The job of the forecast.
 			"name": schema.StringAttribute{
-				MarkdownDescription: "Name of the job, with `pods`. One that has this name already, in the cluster or in the plan, counts as this one.",
+				MarkdownDescription: "Name of the job, with `pods`. An existing job with this name, in the cluster or in the plan, is treated as this job.",
 				Optional:            true,
 				Validators:          []validator.String{stringvalidator.LengthBetween(1, 253), stringvalidator.AlsoRequires(path.MatchRoot("pods"))},
 			},
 			"namespace": schema.StringAttribute{MarkdownDescription: "Namespace of the job; `default` by default.", Optional: true, Validators: []validator.String{namespaceName{}}},
 			"queue": schema.SingleNestedAttribute{
-				MarkdownDescription: "Kueue's queue that the pods go through: those that the job cannot do without together, every other by itself. Without it they go straight to the scheduler.",
+				MarkdownDescription: "Kueue's queue for the pods: the minimum pods are queued together, and each further pod separately. Without it, the pods are not queued.",
 				Optional:            true,
 				Attributes: map[string]schema.Attribute{
 					"name":                    schema.StringAttribute{MarkdownDescription: "LocalQueue in the job's namespace.", Required: true, Validators: []validator.String{subdomain{}}},
-					"workload_priority_class": schema.StringAttribute{MarkdownDescription: "WorkloadPriorityClass in the queue; the pods' own priority by default.", Optional: true, Validators: []validator.String{subdomain{}}},
+					"workload_priority_class": schema.StringAttribute{MarkdownDescription: "WorkloadPriorityClass in the queue; the priority of the pods by default.", Optional: true, Validators: []validator.String{subdomain{}}},
 				},
 			},
 			"pods": schema.ListNestedAttribute{
-				MarkdownDescription: "Its pods, in the order in which they are made, with `name`; or `manifest`.",
+				MarkdownDescription: "Pods of the job, in the order in which they are created. Set `name` and `pods`, or `manifest`.",
 				Optional:            true,
 				Validators: []validator.List{
 					listvalidator.SizeAtLeast(1), listvalidator.AlsoRequires(path.MatchRoot("name")), listvalidator.ExactlyOneOf(path.MatchRoot("manifest")),
@@ -75,7 +75,7 @@ func (d *forecastData) Schema(_ context.Context, _ datasource.SchemaRequest, res
 			},
 
 			"accepted_reasons": schema.ListAttribute{
-				MarkdownDescription: "Codes of reasons for being approximate that do not count for `certain`, such as `too-many-choices`; the provider's `forecast_accepted_reasons` by default.",
+				MarkdownDescription: "Codes of reasons for approximate forecasts that do not affect `certain`, such as `too-many-choices`; the provider's `forecast_accepted_reasons` by default.",
 				ElementType:         types.StringType,
 				Optional:            true,
 			},
@@ -97,7 +97,7 @@ func (d *forecastData) Schema(_ context.Context, _ datasource.SchemaRequest, res
 			"certain":           readBoolean("Whether the answer is not approximate, or only for reasons in `accepted_reasons`; null when none could be made."),
 			"starts": readObjects("What becomes of each pod.", map[string]schema.Attribute{
 				"pod":           readText("The pod's name in `pods`, with a number where there are several."),
-				"state":         readText("`starts`, `waits` (for room), `queued` (for quota), `not_created` (it is created when others run, which wait) or `never`."),
+				"state":         readText("`starts`, `waits` (for capacity), `queued` (for quota), `not_created` (it is created when other pods run, which wait) or `never`."),
 				"nodes":         readTexts("Where it may start; where there are several, the scheduler chooses among equals."),
 				"after":         readTexts("Pods that have to stop first."),
 				"grace_seconds": readInteger("How long those may take to stop."),
@@ -120,37 +120,37 @@ func (d *forecastData) Schema(_ context.Context, _ datasource.SchemaRequest, res
 
 func forecastPodAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"name": schema.StringAttribute{MarkdownDescription: "What they are called in the answer: `worker`.", Required: true, Validators: []validator.String{subdomain{}}},
+		"name": schema.StringAttribute{MarkdownDescription: "Name of the pods in the results: `worker`.", Required: true, Validators: []validator.String{subdomain{}}},
 		"count": schema.Int64Attribute{
 			CustomType:          numeric.Int64{},
-			MarkdownDescription: "How many; 1 by default.",
+			MarkdownDescription: "Number of pods; 1 by default.",
 			Optional:            true,
 			Validators:          []validator.Int64{int64validator.Between(1, maxForecastPods)},
 		},
 		"min": schema.Int64Attribute{
 			CustomType:          numeric.Int64{},
-			MarkdownDescription: "How many of them the job cannot do without; all by default. The others come and go one by one, and whether they wait does not count.",
+			MarkdownDescription: "Minimum number of these pods that the job needs; all by default. Each further pod starts and stops separately; the outcome does not depend on whether further pods wait.",
 			Optional:            true,
 			Validators:          []validator.Int64{int64validator.Between(0, maxForecastPods)},
 		},
-		"starts_after_previous": schema.BoolAttribute{MarkdownDescription: "They are created when all pods before them run, as a master creates its workers. False by default.", Optional: true},
+		"starts_after_previous": schema.BoolAttribute{MarkdownDescription: "Whether the pods are created after all previous pods run, as a master creates its workers. False by default.", Optional: true},
 		"requests": schema.MapAttribute{
-			MarkdownDescription: "What each asks for: `{ cpu = \"3\", memory = \"4Gi\" }`.",
+			MarkdownDescription: "Resource requests of each pod: `{ cpu = \"3\", memory = \"4Gi\" }`.",
 			ElementType:         quantity.Type{},
 			Required:            true,
 		},
-		"priority_class_name": schema.StringAttribute{MarkdownDescription: "PriorityClass of the pods; the cluster's default by default.", Optional: true, Validators: []validator.String{subdomain{}}},
-		"labels":              schema.MapAttribute{MarkdownDescription: "Labels of the pods, which budgets and other pods' affinities select by.", ElementType: types.StringType, Optional: true, Validators: []validator.Map{labels{}}},
+		"priority_class_name": schema.StringAttribute{MarkdownDescription: "PriorityClass of the pods; the cluster's default if not set.", Optional: true, Validators: []validator.String{subdomain{}}},
+		"labels":              schema.MapAttribute{MarkdownDescription: "Labels of the pods, which PodDisruptionBudgets and affinities of other pods select.", ElementType: types.StringType, Optional: true, Validators: []validator.Map{labels{}}},
 		"node_selector":       schema.MapAttribute{MarkdownDescription: "Labels that a node must have.", ElementType: types.StringType, Optional: true, Validators: []validator.Map{labels{}}},
 		"tolerations": schema.ListNestedAttribute{
-			MarkdownDescription: "Taints that they tolerate.",
+			MarkdownDescription: "Taints that the pods tolerate.",
 			Optional:            true,
 			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-				"key":                schema.StringAttribute{MarkdownDescription: "The taint's key; without it every taint.", Optional: true},
+				"key":                schema.StringAttribute{MarkdownDescription: "The taint's key; if not set, all keys match.", Optional: true},
 				"operator":           schema.StringAttribute{MarkdownDescription: "`Exists` or `Equal`.", Optional: true, Validators: []validator.String{stringvalidator.OneOf("Exists", "Equal")}},
 				"value":              schema.StringAttribute{MarkdownDescription: "The taint's value, with `Equal`.", Optional: true},
-				"effect":             schema.StringAttribute{MarkdownDescription: "`NoSchedule`, `PreferNoSchedule` or `NoExecute`; without it every effect.", Optional: true, Validators: []validator.String{stringvalidator.OneOf("NoSchedule", "PreferNoSchedule", "NoExecute")}},
-				"toleration_seconds": schema.Int64Attribute{CustomType: numeric.Int64{}, MarkdownDescription: "How long, with `NoExecute`.", Optional: true},
+				"effect":             schema.StringAttribute{MarkdownDescription: "`NoSchedule`, `PreferNoSchedule` or `NoExecute`; if not set, all effects match.", Optional: true, Validators: []validator.String{stringvalidator.OneOf("NoSchedule", "PreferNoSchedule", "NoExecute")}},
+				"toleration_seconds": schema.Int64Attribute{CustomType: numeric.Int64{}, MarkdownDescription: "Seconds for which a `NoExecute` taint is tolerated.", Optional: true},
 			}},
 		},
 	}

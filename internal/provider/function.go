@@ -21,7 +21,9 @@ var _ function.Function = &ofText{}
 
 // Functions lists the functions, in the order of the documentation.
 func (p *elastic) Functions(context.Context) []func() function.Function {
-	return []func() function.Function{newAcceleratorLabels, newElasticdlArgs, newQuantity, newSkypilotTask}
+	return []func() function.Function{
+		newAcceleratorLabels, func() function.Function { return newElasticdlArgs(p.version) }, newQuantity, newSkypilotTask,
+	}
 }
 
 func (f *ofText) Metadata(_ context.Context, _ function.MetadataRequest, resp *function.MetadataResponse) {

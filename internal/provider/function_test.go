@@ -84,14 +84,14 @@ func TestQuantityFunction(t *testing.T) {
 }
 
 func TestElasticdlArgsFunction(t *testing.T) {
-	const line = `--job_name=low-prio-job --model_file=m.py --image_base=i --train_data_dir=/data/mnist/train --record_per_task=100
+	const line = `--job_name=low-prio-job --model_file=m.py --image_base=localhost:5000/elastic-trainer:1 --train_data_dir=/data/mnist/train --record_per_task=100
 		--num_epoch=1 --grads_to_wait=2 --minibatch_size=10 --num_worker=2 --worker_pod_priority=low-priority --worker_cpu_request=3000m`
 	got, problem := call(t, "elasticdl_args", str(line+" --volume_name=data --mount_path=/data"))
 	if problem != nil {
 		t.Fatal(problem.Text)
 	}
 	for path, want := range map[string]tftypes.Value{
-		"name": str("low-prio-job"), "image": str("i"), "model_file": str("m.py"),
+		"name": str("low-prio-job"), "image": str("localhost:5000/elastic-trainer:1"), "model_file": str("m.py"),
 		"data.training": str("/data/mnist/train"), "data.records_per_task": number(100), "data.codec": str("bytes"), "data.format": str("recordio"),
 		"training.epochs": number(1), "training.minibatch_size": number(10), "training.grads_to_wait": number(2),
 		"workers.min": number(1), "workers.max": number(2), "workers.priority_class_name": str("low-priority"),
@@ -106,12 +106,30 @@ func TestElasticdlArgsFunction(t *testing.T) {
 	if err := at(t, got, "volumes").As(&volumes); err != nil || len(volumes) != 1 || !at(t, volumes[0], "claim_name").Equal(str("fileserver-claim")) {
 		t.Errorf("volumes are %v (%v)", volumes, err)
 	}
-	if got, _ := call(t, "elasticdl_args", str(line)); !at(t, got, "volumes").IsNull() {
-		t.Error("there are volumes that the file does not have")
+	if err := at(t, got, "notices").As(&volumes); err != nil || len(volumes) != 0 {
+		t.Errorf("notices of a command line that means the same here are %v (%v)", volumes, err)
 	}
 	_, problem = call(t, "elasticdl_args", str(line+" --num_workers=3"))
 	if problem == nil || problem.FunctionArgument == nil || !strings.Contains(problem.Text, "did you mean --num_worker?") {
 		t.Errorf("got %v", problem)
+	}
+}
+
+func TestElasticdlArgsReportsWhatTakesThePlaceOfFlags(t *testing.T) {
+	got, problem := call(t, "elasticdl_args", str(`--job_name=j --model_file=m.py --image_base=gcr.io/elasticdl/elasticdl:dev --repository=gcr.io
+		--train_data_dir=/data/mnist/train --record_per_task=100 --num_epoch=1 --grads_to_wait=2 --minibatch_size=10 --num_worker=2`))
+	if problem != nil {
+		t.Fatal(problem.Text)
+	}
+	if image := at(t, got, "image"); !image.Equal(str("ghcr.io/elastic-training/elastic-trainer:test")) {
+		t.Errorf("the image is %s", image)
+	}
+	var volumes, notices []tftypes.Value
+	if err := at(t, got, "volumes").As(&volumes); err != nil || len(volumes) != 1 || !at(t, volumes[0], "mount_path").Equal(str("/data")) {
+		t.Errorf("volumes are %v (%v)", volumes, err)
+	}
+	if err := at(t, got, "notices").As(&notices); err != nil || len(notices) != 3 {
+		t.Errorf("notices are %v (%v)", notices, err)
 	}
 }
 

@@ -37,7 +37,7 @@ func nameAttributes(word, description string, rules ...validator.String) (name, 
 		Validators:          append([]validator.String{nameOrPrefix{}}, rules...),
 	}
 	generateName = schema.StringAttribute{
-		MarkdownDescription: "Prefix of the name, instead of `name`: an apply that creates the " + word + " adds five random letters and digits, and `name` then has the whole name. " +
+		MarkdownDescription: "Prefix of the name, instead of `name`: an apply that creates the " + word + " adds five random letters and digits; `name` then contains the whole name. " +
 			"A change replaces the " + word + " unless its name begins with the new prefix too.",
 		Optional:   true,
 		Computed:   true,

@@ -25,7 +25,7 @@ const whereJob = "Namespace of the job; `default` by default."
 func newJobSuspend() action.Action {
 	return &onNamed{
 		name: "job_suspend", object: "training job or task", namespace: whereJob, invoke: onJob(suspend, trainingJobs, tasks),
-		description: "Suspends a training job or a task: its pods end, in good order, and its place is free for others until it is resumed. " +
+		description: "Suspends a training job or a task: its pods stop cleanly, and other workloads may use its capacity until it is resumed. " +
 			"A training job continues from its newest checkpoint then, which its master writes before it ends; a task begins anew. " +
 			"Of a job in a queue the Workload is made inactive, so that the queue does not admit it again by itself.",
 	}
@@ -34,14 +34,14 @@ func newJobSuspend() action.Action {
 func newJobResume() action.Action {
 	return &onNamed{
 		name: "job_resume", object: "training job or task", namespace: whereJob, invoke: onJob(resume, trainingJobs, tasks),
-		description: "Resumes a job that was suspended by `elastic_job_suspend`: it runs as soon as there is room, or its queue admits it.",
+		description: "Resumes a job that was suspended by `elastic_job_suspend`: it runs as soon as there is capacity, or when its queue admits it.",
 	}
 }
 
 func newJobCheckpoint() action.Action {
 	return &onNamed{
 		name: "job_checkpoint", object: "training job", namespace: whereJob, invoke: onJob(checkpoint, trainingJobs),
-		description: "Has a training job write a checkpoint of its newest state now, besides those that it writes by itself, and waits until it is there: " +
+		description: "Makes a training job write a checkpoint of its newest state immediately, in addition to its regular checkpoints, and waits until the checkpoint is written: " +
 			"before a node pool is upgraded, for instance.",
 	}
 }
@@ -65,7 +65,7 @@ func onJob(do func(context.Context, *cluster.Client, *batchv1.Job, func(string))
 		if !slices.ContainsFunc(resources, func(resource string) bool { return job.Labels[labels[resource]] == on.name }) {
 			return refuse("Not a job for this action", "Job %s/%s was not made by %s, as its labels show.", namespace, on.name, strings.Join(resources, " or "))
 		}
-		if jobCondition(job, batchv1.JobComplete) != nil || jobCondition(job, batchv1.JobFailed) != nil {
+		if trainingjob.JobCondition(job, batchv1.JobComplete) != nil || trainingjob.JobCondition(job, batchv1.JobFailed) != nil {
 			return refuse("The job has ended", "Job %s/%s is complete or has failed: nothing of it runs any more. To run it again, replace it: terraform apply -replace=ADDRESS.", namespace, on.name)
 		}
 		if terminating := terminatingJob(job); terminating != nil {
@@ -90,7 +90,7 @@ func resume(ctx context.Context, client *cluster.Client, job *batchv1.Job, tell 
 	if err := letRun(ctx, client, job, true); err != nil {
 		return err
 	}
-	tell(fmt.Sprintf("job %s/%s is resumed: it runs as soon as there is room", job.Namespace, job.Name))
+	tell(fmt.Sprintf("job %s/%s is resumed: it runs as soon as there is capacity", job.Namespace, job.Name))
 	return nil
 }
 

@@ -18,14 +18,15 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
+	"github.com/elastic-training/terraform-provider-elastic/internal/cluster/jobparts"
 	"github.com/elastic-training/terraform-provider-elastic/internal/provider/drift"
 )
 
 // changedFieldsAttribute is empty in every plan, as missing_objects is.
 func changedFieldsAttribute(word string) schema.Attribute {
 	return schema.ListAttribute{
-		MarkdownDescription: fmt.Sprintf("What others have changed in the objects of a %[1]s that has not ended and no attribute says, such as `Job default/low: spec.parallelism`. "+
-			"The plan names the client, and apply restores the fields: the list is empty then.", word),
+		MarkdownDescription: fmt.Sprintf("Fields that other clients have changed in the objects of an unfinished %[1]s, and that no attribute covers, such as `Job default/low: spec.parallelism`. "+
+			"The plan names the client, and apply restores them. Afterwards the list is empty.", word),
 		ElementType: types.StringType,
 		Computed:    true,
 		Default:     listdefault.StaticValue(types.ListValueMust(types.StringType, []attr.Value{})),
@@ -34,7 +35,7 @@ func changedFieldsAttribute(word string) schema.Attribute {
 
 // changedField names a field of an object in changed_fields.
 func changedField(object metav1.Object, field cluster.Overwritten) string {
-	return fmt.Sprintf("%s: %s", refOfPart(object), field.Field())
+	return fmt.Sprintf("%s: %s", jobparts.Ref(object), field.Field())
 }
 
 // setChanged notes the fields that others have changed, and returns the writers.
@@ -95,7 +96,7 @@ type changedObject struct {
 // ofAttributes reports whether changed_fields does not cover a field of one of a job's objects: an attribute sets it,
 // the job's pods or Kueue write it, or it is immutable for this Job.
 func (k jobKind) ofAttributes(job *batchv1.Job, object trainingjob.Object, field cluster.Overwritten) bool {
-	kind, path := refOfPart(object).Kind, strings.Join(field.Path, ".")
+	kind, path := jobparts.Ref(object).Kind, strings.Join(field.Path, ".")
 	switch field.Path[0] {
 	case "kind", "apiVersion", "status":
 		return true
@@ -135,7 +136,7 @@ func (c *jobCluster) changedIn(ctx context.Context, job *batchv1.Job, desired tr
 	}
 	live, whole := found.(trainingjob.Object)
 	if _, partial := found.(*metav1.PartialObjectMetadata); partial || !whole {
-		got, err := c.part(desired).get(ctx)
+		got, err := jobparts.Of(c.client, desired).Get(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -151,14 +152,14 @@ func (c *jobCluster) changed(
 	var diags diag.Diagnostics
 	var all []changedObject
 	for _, object := range desired {
-		live, there := found[refOfPart(object)]
+		live, there := found[jobparts.Ref(object)]
 		if !there {
 			continue
 		}
 		fields, err := c.changedIn(ctx, job, object, live)
 		switch {
 		case apierrors.IsNotFound(err) || apierrors.IsForbidden(err):
-			tflog.Debug(ctx, "what others have changed in an object of the job is not known", map[string]any{"object": refOfPart(object).String(), "error": err.Error()})
+			tflog.Debug(ctx, "what others have changed in an object of the job is not known", map[string]any{"object": jobparts.Ref(object).String(), "error": err.Error()})
 		case err != nil:
 			c.subject.explain(&diags, err)
 			return nil, diags
@@ -175,18 +176,18 @@ func (c *jobCluster) restore(ctx context.Context, m *jobModel, job *batchv1.Job,
 	for _, object := range desired {
 		if !slices.ContainsFunc(m.ChangedFields.Elements(), func(v attr.Value) bool {
 			text, _ := v.(types.String)
-			return strings.HasPrefix(text.ValueString(), refOfPart(object).String()+": ")
+			return strings.HasPrefix(text.ValueString(), jobparts.Ref(object).String()+": ")
 		}) {
 			continue
 		}
-		live, err := c.part(object).get(ctx)
+		live, err := jobparts.Of(c.client, object).Get(ctx)
 		var fields []cluster.Overwritten
 		if err == nil {
 			fields, err = c.changedIn(ctx, job, object, live)
 		}
 		fields = slices.DeleteFunc(fields, func(field cluster.Overwritten) bool { return !m.wasChanged(changedField(object, field)) })
 		if err == nil && len(fields) > 0 {
-			err = c.part(object).patch(ctx, cluster.Restoring(fields))
+			err = jobparts.Of(c.client, object).Patch(ctx, cluster.Restoring(fields))
 		}
 		if err != nil && !apierrors.IsNotFound(err) {
 			c.explainPart(&diags, object, err)

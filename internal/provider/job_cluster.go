@@ -4,13 +4,12 @@ import (
 	"context"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
+	"github.com/elastic-training/terraform-provider-elastic/internal/cluster/jobparts"
 )
 
 // jobCluster acts on the objects of one job: a batch/v1 Job that owns all others, and its pods.
@@ -32,35 +31,9 @@ type jobKind struct {
 	fields   []string
 }
 
-// podsOf selects the pods of all jobs of that name; isPodOf identifies the pods of one of them.
-func (k jobKind) podsOf(ref trainingjob.JobRef) metav1.ListOptions {
-	return metav1.ListOptions{LabelSelector: k.label + "=" + ref.Name}
-}
-
-// pods are the pods of this job only: the master's, by the label of the Job controller, and the workers', by the
-// trainer's label.
+// pods are the pods of this job only.
 func (c *jobCluster) pods(ctx context.Context, ref trainingjob.JobRef) ([]corev1.Pod, error) {
-	list, err := c.client.Kubernetes().CoreV1().Pods(ref.Namespace).List(ctx, c.podsOf(ref))
-	if err != nil {
-		return nil, c.client.Wrap("list", cluster.Ref{Kind: "Pod", Namespace: ref.Namespace}, err)
-	}
-	var pods []corev1.Pod
-	for i := range list.Items {
-		if isPodOf(&list.Items[i], ref) {
-			pods = append(pods, list.Items[i])
-		}
-	}
-	return pods, nil
-}
-
-func isPodOf(pod *corev1.Pod, ref trainingjob.JobRef) bool {
-	uid := string(ref.UID)
-	return pod.Labels[trainingjob.LabelJobUID] == uid || pod.Labels[batchv1.ControllerUidLabel] == uid
-}
-
-// theJob is a Job with nothing but its name: enough to patch it.
-func theJob(ref trainingjob.JobRef) *batchv1.Job {
-	return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: ref.Name, Namespace: ref.Namespace}}
+	return jobparts.Pods(ctx, c.client, c.label, ref)
 }
 
 // patchParts changes the metadata of a job's objects as far as they are there.
@@ -71,7 +44,7 @@ func (c *jobCluster) patchParts(ctx context.Context, parts []trainingjob.Object,
 	}
 	merge := map[string]any{"metadata": map[string]any{"labels": labels, "annotations": annotations}}
 	for _, part := range parts {
-		if err := c.part(part).patch(ctx, merge); err != nil && !apierrors.IsNotFound(err) {
+		if err := jobparts.Of(c.client, part).Patch(ctx, merge); err != nil && !apierrors.IsNotFound(err) {
 			c.subject.explain(&diags, err)
 			return diags
 		}

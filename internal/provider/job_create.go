@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -14,11 +13,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
+	"github.com/elastic-training/terraform-provider-elastic/internal/cluster/jobparts"
 )
 
 // classUse is an attribute that names a PriorityClass; the name may be "".
@@ -101,7 +100,7 @@ func (c *jobCluster) createParts(ctx context.Context, job trainingjob.JobRef, pa
 	for i, part := range parts {
 		err := before(part)
 		if err == nil {
-			err = c.createPart(ctx, part, job)
+			err = jobparts.Create(ctx, c.client, part, job)
 		}
 		if err != nil {
 			c.explainPart(&diags, part, err)
@@ -117,8 +116,7 @@ func (c *jobCluster) createParts(ctx context.Context, job trainingjob.JobRef, pa
 // start lets a suspended Job run.
 func (c *jobCluster) start(ctx context.Context, job trainingjob.JobRef) diag.Diagnostics {
 	var diags diag.Diagnostics
-	resume := map[string]any{"metadata": map[string]any{"uid": job.UID}, "spec": map[string]any{"suspend": false}}
-	if err := c.part(theJob(job)).patch(ctx, resume); err != nil {
+	if err := jobparts.Resume(ctx, c.client, job); err != nil {
 		c.subject.explain(&diags, err)
 	}
 	return diags
@@ -144,43 +142,4 @@ func (c *jobCluster) explainPart(diags *diag.Diagnostics, part trainingjob.Objec
 		}
 	}
 	c.subject.explain(diags, err)
-}
-
-// How long and how often to wait for what an earlier job of the same name has left to Kubernetes' garbage collector.
-const (
-	leftoversTimeout = 30 * time.Second
-	leftoversPause   = 500 * time.Millisecond
-)
-
-// createPart creates one object. If the object of an earlier Job of this name exists, because a user deleted that Job,
-// it waits for the garbage collector.
-func (c *jobCluster) createPart(ctx context.Context, part trainingjob.Object, job trainingjob.JobRef) error {
-	until := time.Now().Add(leftoversTimeout)
-	for {
-		err := c.part(part).create(ctx)
-		var exists *cluster.AlreadyExistsError
-		if !errors.As(err, &exists) || time.Now().After(until) {
-			return err
-		}
-		there, getErr := c.part(part).get(ctx)
-		if getErr == nil && !isLeftover(there, job) {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(leftoversPause):
-		}
-	}
-}
-
-// isLeftover reports whether an object belongs to another Job of the same name, which is gone: the new Job has its
-// name.
-func isLeftover(object metav1.Object, job trainingjob.JobRef) bool {
-	for _, owner := range object.GetOwnerReferences() {
-		if owner.Kind == "Job" && owner.Name == job.Name && owner.UID != job.UID {
-			return true
-		}
-	}
-	return false
 }

@@ -14,51 +14,23 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
+	"github.com/elastic-training/terraform-provider-elastic/internal/cluster/jobparts"
 )
 
 // delete removes a job: its Job in the foreground, and its pods; then what else it owns, which Kubernetes' garbage
 // collector has usually removed by then.
 func (c *jobCluster) delete(ctx context.Context, ref trainingjob.JobRef, parts []trainingjob.Object) diag.Diagnostics {
 	var diags diag.Diagnostics
-	if err := c.deleteJob(ctx, ref); err != nil {
+	if err := jobparts.DeleteJob(ctx, c.client, c.label, ref); err != nil {
 		c.explainStuck(ctx, &diags, ref, err)
 		return diags
 	}
 	for _, part := range parts {
-		if err := c.deletePart(ctx, part, ref); err != nil {
+		if err := jobparts.Delete(ctx, c.client, part, ref); err != nil {
 			c.subject.explain(&diags, err)
 		}
 	}
 	return diags
-}
-
-// deleteJob deletes the Job in the foreground and waits until none of its pods is left.
-func (c *jobCluster) deleteJob(ctx context.Context, ref trainingjob.JobRef) error {
-	kube := c.client.Kubernetes()
-	err := cluster.Delete(ctx, c.client, kube.BatchV1().Jobs(ref.Namespace), ref.Name, ref.UID, metav1.DeletePropagationForeground)
-	if err != nil {
-		return err
-	}
-	return cluster.WaitFor(ctx, c.client, kube.CoreV1().Pods(ref.Namespace), c.podsOf(ref), func(pods []*corev1.Pod) (bool, error) {
-		for _, pod := range pods {
-			if isPodOf(pod, ref) {
-				return false, nil
-			}
-		}
-		return true, nil
-	})
-}
-
-// deletePart removes an object of this very job; one of the same name that is another's stays.
-func (c *jobCluster) deletePart(ctx context.Context, part trainingjob.Object, ref trainingjob.JobRef) error {
-	live, err := c.part(part).get(ctx)
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil || !trainingjob.OwnedBy(live, ref) {
-		return err
-	}
-	return c.part(part).delete(ctx, live.GetUID())
 }
 
 // explainStuck names each pod that is not deleted, with the cause and the remedy.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
+	"github.com/elastic-training/terraform-provider-elastic/internal/cluster/jobparts"
 )
 
 // hintTime is how long an apply without wait_for watches the first pods of a job that it has created: the scheduler
@@ -26,7 +27,7 @@ func (c *jobCluster) hintAtOnce(ctx context.Context, ref trainingjob.JobRef) dia
 	defer cancel()
 	var reasons []string
 	// An account that may not list pods gets no hint, and no error.
-	_ = cluster.WaitFor(ctx, c.client, c.client.Kubernetes().CoreV1().Pods(ref.Namespace), c.podsOf(ref), func(found []*corev1.Pod) (bool, error) {
+	_ = cluster.WaitFor(ctx, c.client, c.client.Kubernetes().CoreV1().Pods(ref.Namespace), jobparts.PodsOf(c.label, ref), func(found []*corev1.Pod) (bool, error) {
 		var pods []corev1.Pod
 		for _, pod := range found {
 			if pod.Labels[batchv1.ControllerUidLabel] == string(ref.UID) { // a training job waits for its master's pod

@@ -20,6 +20,7 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
+	"github.com/elastic-training/terraform-provider-elastic/internal/cluster/jobparts"
 	"github.com/elastic-training/terraform-provider-elastic/internal/provider/drift"
 )
 
@@ -27,8 +28,8 @@ import (
 // removes. The word is "job" or "task".
 func missingObjectsAttribute(word string) schema.Attribute {
 	return schema.ListAttribute{
-		MarkdownDescription: fmt.Sprintf("What somebody has deleted of the objects that a %[1]s needs until it has ended, such as `ConfigMap default/low-%[1]s`. "+
-			"The plan reports what fails without them, and apply creates them again: the list is empty then.", word),
+		MarkdownDescription: fmt.Sprintf("Objects of an unfinished %[1]s that have been deleted, such as `ConfigMap default/low-%[1]s`. "+
+			"The plan shows what fails without them, and apply creates them again. Afterwards the list is empty.", word),
 		ElementType: types.StringType,
 		Computed:    true,
 		Default:     listdefault.StaticValue(types.ListValueMust(types.StringType, []attr.Value{})),
@@ -39,7 +40,7 @@ func missingObjectsAttribute(word string) schema.Attribute {
 func (m *jobModel) setMissing(parts []trainingjob.Object) {
 	names := make([]attr.Value, 0, len(parts))
 	for _, part := range parts {
-		names = append(names, types.StringValue(refOfPart(part).String()))
+		names = append(names, types.StringValue(jobparts.Ref(part).String()))
 	}
 	m.MissingObjects = types.ListValueMust(types.StringType, names)
 }
@@ -53,7 +54,7 @@ func (m *jobModel) warnMissing(what string, parts []trainingjob.Object, lossOf f
 	var diags diag.Diagnostics
 	var lines []string
 	for _, part := range parts {
-		name := refOfPart(part).String()
+		name := jobparts.Ref(part).String()
 		if slices.ContainsFunc(m.MissingObjects.Elements(), func(v attr.Value) bool { return v.Equal(types.StringValue(name)) }) {
 			loss := lossOf(m.Name.ValueString(), part)
 			lines = append(lines, fmt.Sprintf("%s was deleted. Without it %s. terraform apply %s.", name, loss.Without, loss.Repair))
@@ -74,23 +75,23 @@ func (c *jobCluster) missingParts(
 	found, errs := make([]metav1.Object, len(parts)), make([]error, len(parts))
 	var requests sync.WaitGroup
 	for i, part := range parts {
-		requests.Go(func() { found[i], errs[i] = c.part(part).metadata(ctx) })
+		requests.Go(func() { found[i], errs[i] = jobparts.Of(c.client, part).Metadata(ctx) })
 	}
 	requests.Wait()
 	there = map[cluster.Ref]metav1.Object{}
 	for i, part := range parts {
 		switch {
-		case apierrors.IsNotFound(errs[i]) || errs[i] == nil && isLeftover(found[i], ref):
+		case apierrors.IsNotFound(errs[i]) || errs[i] == nil && jobparts.IsLeftover(found[i], ref):
 			missing = append(missing, part)
 		case apierrors.IsForbidden(errs[i]):
-			tflog.Debug(ctx, "whether an object of the job is there is not known: it may not be read", map[string]any{"object": refOfPart(part).String()})
+			tflog.Debug(ctx, "whether an object of the job is there is not known: it may not be read", map[string]any{"object": jobparts.Ref(part).String()})
 		case errs[i] != nil:
 			c.subject.explain(&diags, errs[i])
 			return nil, nil, diags
 		default:
-			there[refOfPart(part)] = found[i]
-			if terminating := cluster.TerminatingOf(refOfPart(part), found[i]); terminating != nil {
-				diags.AddWarning(refOfPart(part).String()+" is being deleted", fmt.Sprintf("%s %s needs it. %s %s\n\n"+
+			there[jobparts.Ref(part)] = found[i]
+			if terminating := cluster.TerminatingOf(jobparts.Ref(part), found[i]); terminating != nil {
+				diags.AddWarning(jobparts.Ref(part).String()+" is being deleted", fmt.Sprintf("%s %s needs it. %s %s\n\n"+
 					"Nothing can undo a deletion. Without it %s; the plan after it is gone creates it again.",
 					c.noun, c.subject.importID, terminating, terminating.Remedy(), c.lossOf(ref.Name, part).Without))
 			}
@@ -119,7 +120,7 @@ func (c *jobCluster) readParts(
 		tflog.Debug(ctx, "what others have changed in the job's objects is not known", map[string]any{"error": err.Error()})
 		return nil, diags
 	}
-	there[refOfPart(job)] = job
+	there[jobparts.Ref(job)] = job
 	changed, more := c.changed(ctx, job, objects, there)
 	diags.Append(more...)
 	return m.setChanged(changed), diags
@@ -134,7 +135,7 @@ func (c *jobCluster) createMissing(ctx context.Context, ref trainingjob.JobRef, 
 		}
 		err := before(object)
 		if err == nil {
-			err = c.createPart(ctx, object, ref)
+			err = jobparts.Create(ctx, c.client, object, ref)
 		}
 		if err != nil {
 			c.explainPart(&diags, object, err)
@@ -145,7 +146,7 @@ func (c *jobCluster) createMissing(ctx context.Context, ref trainingjob.JobRef, 
 }
 
 func isAmong(parts []trainingjob.Object, object trainingjob.Object) bool {
-	return slices.ContainsFunc(parts, func(part trainingjob.Object) bool { return refOfPart(part) == refOfPart(object) })
+	return slices.ContainsFunc(parts, func(part trainingjob.Object) bool { return jobparts.Ref(part) == jobparts.Ref(object) })
 }
 
 // isSecret reports whether a part is a Secret, whose values the state does not have.

@@ -96,6 +96,14 @@ func (m *jobModel) readMetadata(client *cluster.Client, job *batchv1.Job, reserv
 	return diags
 }
 
+// takeMetadata sets the labels and annotations of a state that was applied. A label is in several objects: when others
+// have changed it in the Job and in another object to the same value, that value would otherwise be expected in both.
+func (m *jobModel) takeMetadata(applied jobModel) {
+	if !applied.UID.IsNull() { // not an import
+		m.Labels, m.Annotations = applied.Labels, applied.Annotations
+	}
+}
+
 // defaults are for an imported job: what the cluster does not hold is as if it were not configured.
 func (m *jobModel) defaults() {
 	if m.WaitFor.IsNull() {

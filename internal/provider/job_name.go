@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/cluster/jobparts"
 )
 
 // exampleName gives a job with only a prefix, which may be unknown, a name like the later one, for the rules that look
@@ -49,7 +50,7 @@ func (c *jobCluster) changePrefix(ctx context.Context, job trainingjob.JobRef, b
 		return diags
 	}
 	change := map[string]any{"metadata": map[string]any{"uid": job.UID, "generateName": after.ValueStringPointer()}}
-	if err := c.part(theJob(job)).patch(ctx, change); err != nil {
+	if err := jobparts.Of(c.client, jobparts.Named(job)).Patch(ctx, change); err != nil {
 		c.subject.explain(&diags, err)
 	}
 	return diags

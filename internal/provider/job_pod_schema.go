@@ -35,7 +35,7 @@ func resourcesAttribute(description string) schema.Attribute {
 		MarkdownDescription: description,
 		Optional:            true,
 		Attributes: map[string]schema.Attribute{
-			"requests": amounts("Requests by resource, which the scheduler reserves: `{ cpu = \"1\", memory = \"4Gi\" }`."),
+			"requests": amounts("Requests by resource, which the scheduler reserves for the container: `{ cpu = \"1\", memory = \"4Gi\" }`."),
 			"limits":   amounts("Limits by resource."),
 		},
 	}
@@ -59,15 +59,15 @@ func securityContextAttribute(otherwise string) schema.SingleNestedAttribute {
 		}
 	}
 	return schema.SingleNestedAttribute{
-		MarkdownDescription: "Identity and rights of the processes in the pod and in all of its containers, `init_containers` among them. " + otherwise,
+		MarkdownDescription: "User, group and privileges of the processes in the pod and in all its containers, including `init_containers`. " + otherwise,
 		Optional:            true,
 		Attributes: map[string]schema.Attribute{
 			"run_as_user":     id("User ID of the processes."),
 			"run_as_group":    id("Group ID of the processes."),
 			"run_as_non_root": flag("Whether the kubelet refuses to start a container as root."),
-			"fs_group":        id("Group that owns the files of the pod's volumes, and that the processes belong to."),
+			"fs_group":        id("Group that owns the files of the pod's volumes; the processes belong to it."),
 			"supplemental_groups": schema.SetAttribute{
-				MarkdownDescription: "More groups that the processes belong to.",
+				MarkdownDescription: "Additional groups that the processes belong to.",
 				ElementType:         types.Int64Type,
 				Optional:            true,
 				Validators:          []validator.Set{setvalidator.SizeAtLeast(1), setvalidator.ValueInt64sAre(int64validator.Between(0, math.MaxInt32))},
@@ -77,7 +77,7 @@ func securityContextAttribute(otherwise string) schema.SingleNestedAttribute {
 				Optional:            true,
 				Attributes: map[string]schema.Attribute{
 					"type": schema.StringAttribute{
-						MarkdownDescription: "`RuntimeDefault`, the container runtime's own; `Unconfined`, all; or `Localhost`, those of a file.",
+						MarkdownDescription: "`RuntimeDefault` (the container runtime's profile), `Unconfined` (all system calls) or `Localhost` (a profile file on the node).",
 						Required:            true,
 						Validators: []validator.String{stringvalidator.OneOf(string(corev1.SeccompProfileTypeRuntimeDefault),
 							string(corev1.SeccompProfileTypeUnconfined), string(corev1.SeccompProfileTypeLocalhost))},
@@ -85,14 +85,14 @@ func securityContextAttribute(otherwise string) schema.SingleNestedAttribute {
 					"localhost_profile": nonEmptyText("With `Localhost`: the file, relative to the kubelet's directory of seccomp profiles."),
 				},
 			},
-			"read_only_root_filesystem":  flag("Whether the containers' own file systems are read-only."),
-			"allow_privilege_escalation": flag("Whether a process may gain more rights than its parent has."),
+			"read_only_root_filesystem":  flag("Whether the containers' root file systems are read-only."),
+			"allow_privilege_escalation": flag("Whether a process may gain more privileges than its parent."),
 			"capabilities": schema.SingleNestedAttribute{
 				MarkdownDescription: "Linux capabilities, without `CAP_`: `{ add = [\"IPC_LOCK\"] }`.",
 				Optional:            true,
 				Attributes: map[string]schema.Attribute{
 					"add":  capabilities("Capabilities that the containers get."),
-					"drop": capabilities("Capabilities that the containers do not get; `ALL` stands for all that are not in `add`."),
+					"drop": capabilities("Capabilities that the containers do not get; `ALL` means all capabilities that are not in `add`."),
 				},
 			},
 		},
@@ -105,29 +105,29 @@ func initContainersAttribute(beside string) schema.Attribute {
 		return schema.ListAttribute{MarkdownDescription: description, ElementType: types.StringType, Optional: true, Validators: []validator.List{listvalidator.SizeAtLeast(1)}}
 	}
 	return schema.ListNestedAttribute{
-		MarkdownDescription: "Containers that run in each pod before " + beside + ", one after the other, each to its end: to fetch data into a volume, for instance. Where one fails, the pod has failed.",
+		MarkdownDescription: "Containers that run to completion, one after the other, before " + beside + ", for example to fetch data into a volume. If one fails, the pod fails.",
 		Optional:            true,
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 			"name":    schema.StringAttribute{MarkdownDescription: "Name of the container in the pod.", Required: true},
-			"image":   nonEmptyText("Image of the container; that of " + beside + " by default."),
-			"command": words("Entrypoint of the container, in place of the image's: `[\"sh\", \"-c\"]`."),
-			"args":    words("Arguments, in place of the image's."),
+			"image":   nonEmptyText("Image of the container; by default the image of " + beside + "."),
+			"command": words("Entrypoint of the container, instead of the image's: `[\"sh\", \"-c\"]`."),
+			"args":    words("Arguments, instead of the image's."),
 			"env": schema.MapAttribute{
-				MarkdownDescription: "Environment of the container. It is stored in the state in plain text: do not use it for secrets.",
+				MarkdownDescription: "Environment variables of the container. The value is stored in the state in plain text: do not use it for secrets.",
 				ElementType:         types.StringType,
 				Optional:            true,
 			},
 			"volume_mounts": schema.ListNestedAttribute{
-				MarkdownDescription: "Which of `volumes` the container mounts, and where.",
+				MarkdownDescription: "Volumes from `volumes` that the container mounts.",
 				Optional:            true,
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 					"name":       schema.StringAttribute{MarkdownDescription: "Name of a volume in `volumes`.", Required: true},
-					"mount_path": schema.StringAttribute{MarkdownDescription: "Where it is mounted.", Required: true},
-					"sub_path":   nonEmptyText("Directory or file in the volume to mount, instead of all of it."),
-					"read_only":  schema.BoolAttribute{MarkdownDescription: "Whether it is mounted read-only; false by default.", Optional: true},
+					"mount_path": schema.StringAttribute{MarkdownDescription: "Path in the container at which the volume is mounted.", Required: true},
+					"sub_path":   nonEmptyText("Directory or file in the volume to mount, instead of the whole volume."),
+					"read_only":  schema.BoolAttribute{MarkdownDescription: "Whether the volume is mounted read-only; false by default.", Optional: true},
 				}},
 			},
-			"resources": resourcesAttribute("Requests and limits of the container; CPU and memory as " + beside + " by default, which adds nothing to what the pod needs."),
+			"resources": resourcesAttribute("Requests and limits of the container; by default the CPU and memory of " + beside + ", which does not increase the pod's total request."),
 		}},
 	}
 }

@@ -38,7 +38,7 @@ func jobAttributes(ctx context.Context, word string, goals ...string) map[string
 	return map[string]schema.Attribute{
 		// Changing any of these replaces the job.
 		"namespace": schema.StringAttribute{
-			MarkdownDescription: fmt.Sprintf("Namespace of all of the %[1]s's objects. `default` by default. Changing it replaces the %[1]s.", word),
+			MarkdownDescription: fmt.Sprintf("Namespace of the %[1]s's objects. `default` by default. Changing it replaces the %[1]s.", word),
 			Optional:            true,
 			Computed:            true,
 			Default:             stringdefault.StaticString(corev1.NamespaceDefault),
@@ -62,7 +62,7 @@ func jobAttributes(ctx context.Context, word string, goals ...string) map[string
 		"labels":      labelsAttribute(),
 		"annotations": annotationsAttribute(),
 		"wait_for": schema.StringAttribute{
-			MarkdownDescription: fmt.Sprintf("What an apply waits for: `created` (default), `%s` or `%s`. A wait that ends by timeout or Ctrl-C is a warning: the %s continues. With `created` an apply looks for two seconds at most whether the pods can start, and warns where it sees that they cannot; later plans do too.",
+			MarkdownDescription: fmt.Sprintf("What an apply waits for: `created` (default), `%s` or `%s`. If the wait times out or is interrupted by Ctrl-C, apply reports a warning and the %s continues. With `created`, apply checks for up to two seconds whether the pods can start, and warns if they cannot. Later plans warn too.",
 				strings.Join(goals[:last], "`, `"), goals[last], word),
 			Optional:   true,
 			Computed:   true,
@@ -70,8 +70,8 @@ func jobAttributes(ctx context.Context, word string, goals ...string) map[string
 			Validators: []validator.String{stringvalidator.OneOf(append([]string{waitForCreated}, goals...)...)},
 		},
 		"fail_on_error": schema.BoolAttribute{
-			MarkdownDescription: "Whether a run that fails while an apply waits for it is an error instead of a warning. " +
-				"An error when the " + word + " is created taints it: the next apply deletes it and begins anew. False by default.",
+			MarkdownDescription: "Whether apply reports an error, instead of a warning, if the run fails while apply waits for it. " +
+				"An error during creation taints the resource: the next apply replaces the " + word + ". False by default.",
 			Optional: true,
 			Computed: true,
 			Default:  booldefault.StaticBool(false),
@@ -83,7 +83,7 @@ func jobAttributes(ctx context.Context, word string, goals ...string) map[string
 			Default:             stringdefault.StaticString(onFinishedKeep),
 			Validators:          []validator.String{stringvalidator.OneOf(onFinishedKeep, onFinishedRecreate)},
 		},
-		"timeouts": timeoutsAttribute(ctx, jobTimeout, "with the wait for `wait_for` and, when it is deleted, for its pods' end"),
+		"timeouts": timeoutsAttribute(ctx, jobTimeout, "They include the wait for `wait_for` and, on deletion, for the pods to end"),
 
 		// Computed.
 		"uid":             uidAttribute(),
@@ -118,7 +118,7 @@ func jsonAttribute(description string) schema.StringAttribute {
 }
 
 func podOverridesAttribute() schema.StringAttribute {
-	return jsonAttribute("Strategic-merge patch of the pod template, applied last, for what has no attribute: `jsonencode({ spec = { dnsConfig = { options = [{ name = \"ndots\", value = \"2\" }] } } })`.")
+	return jsonAttribute("Strategic-merge patch of the pod template, applied last, for fields without an attribute here: `jsonencode({ spec = { dnsConfig = { options = [{ name = \"ndots\", value = \"2\" }] } } })`.")
 }
 
 // nonEmptyText is text that must not be "".
@@ -140,11 +140,11 @@ func tolerationsAttribute(description string) schema.Attribute {
 		MarkdownDescription: description,
 		Optional:            true,
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-			"key":                schema.StringAttribute{MarkdownDescription: "The taint's key; without it every taint.", Optional: true},
+			"key":                schema.StringAttribute{MarkdownDescription: "The taint's key; if not set, all keys match.", Optional: true},
 			"operator":           schema.StringAttribute{MarkdownDescription: "`Exists` or `Equal`.", Optional: true, Validators: []validator.String{stringvalidator.OneOf("Exists", "Equal")}},
 			"value":              schema.StringAttribute{MarkdownDescription: "The taint's value, with `Equal`.", Optional: true},
-			"effect":             schema.StringAttribute{MarkdownDescription: "`NoSchedule`, `PreferNoSchedule` or `NoExecute`; without it every effect.", Optional: true, Validators: []validator.String{stringvalidator.OneOf("NoSchedule", "PreferNoSchedule", "NoExecute")}},
-			"toleration_seconds": schema.Int64Attribute{MarkdownDescription: "How long, with `NoExecute`.", Optional: true},
+			"effect":             schema.StringAttribute{MarkdownDescription: "`NoSchedule`, `PreferNoSchedule` or `NoExecute`; if not set, all effects match.", Optional: true, Validators: []validator.String{stringvalidator.OneOf("NoSchedule", "PreferNoSchedule", "NoExecute")}},
+			"toleration_seconds": schema.Int64Attribute{MarkdownDescription: "Seconds for which a `NoExecute` taint is tolerated.", Optional: true},
 		}},
 	}
 }
@@ -153,16 +153,16 @@ func tolerationsAttribute(description string) schema.Attribute {
 func volumeAttributes(readOnly string) map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"name":       schema.StringAttribute{MarkdownDescription: "Name of the volume in the pod.", Required: true},
-		"mount_path": schema.StringAttribute{MarkdownDescription: "Where it is mounted.", Required: true},
+		"mount_path": schema.StringAttribute{MarkdownDescription: "Path in the container at which the volume is mounted.", Required: true},
 		"claim_name": schema.StringAttribute{MarkdownDescription: "Name of a PersistentVolumeClaim. Exactly one of `claim_name`, `host_path`, `empty_dir` and `config_map` is set.", Optional: true},
-		"host_path":  schema.StringAttribute{MarkdownDescription: "A path of the node.", Optional: true},
+		"host_path":  schema.StringAttribute{MarkdownDescription: "Path on the node.", Optional: true},
 		"config_map": schema.StringAttribute{MarkdownDescription: "Name of a ConfigMap.", Optional: true},
 		"empty_dir": schema.SingleNestedAttribute{
-			MarkdownDescription: "An empty directory that lives as long as its pod; `{}` for one on the node's disk.",
+			MarkdownDescription: "An empty directory that lives as long as its pod; `{}` for a directory on the node's disk.",
 			Optional:            true,
 			Attributes: map[string]schema.Attribute{
-				"medium":     schema.StringAttribute{MarkdownDescription: "`Memory`, or the node's disk without it.", Optional: true, Validators: []validator.String{stringvalidator.OneOf(string(corev1.StorageMediumMemory))}},
-				"size_limit": schema.StringAttribute{MarkdownDescription: "At most this much.", CustomType: quantity.Type{}, Optional: true},
+				"medium":     schema.StringAttribute{MarkdownDescription: "`Memory` for a RAM-backed volume; if not set, the node's disk.", Optional: true, Validators: []validator.String{stringvalidator.OneOf(string(corev1.StorageMediumMemory))}},
+				"size_limit": schema.StringAttribute{MarkdownDescription: "Maximum size of the volume.", CustomType: quantity.Type{}, Optional: true},
 			},
 		},
 		"read_only": schema.BoolAttribute{MarkdownDescription: readOnly, Optional: true},

@@ -22,14 +22,14 @@ func kueueAttributes(ctx context.Context, nameDescription string, own map[string
 	own["labels"] = labelsAttribute()
 	own["annotations"] = annotationsAttribute()
 	own["uid"] = uidAttribute()
-	own["timeouts"] = timeoutsAttribute(ctx, objectTimeout, "with what it waits for")
+	own["timeouts"] = timeoutsAttribute(ctx, objectTimeout, "They include the wait for the object's conditions")
 	return absentIsEmpty(own)
 }
 
 // waitForAttribute is for kinds whose controller reports the condition Active.
 func waitForAttribute(when string) schema.StringAttribute {
 	return schema.StringAttribute{
-		MarkdownDescription: "What create and update wait for: `created` (default), the API server's answer, or `active`, the condition `Active`, which Kueue sets " + when +
+		MarkdownDescription: "What create and update wait for: `created` (default), the API server's response; or `active`, the condition `Active`, which Kueue sets " + when +
 			" A wait that ends without it is a warning with the condition's reason, never an error; `timeouts` bounds it, and where Kueue does not run it ends after 20 s.",
 		Optional:   true,
 		Computed:   true,
@@ -90,7 +90,7 @@ func fairSharingAttribute(what string) schema.SingleNestedAttribute {
 	weight.Computed = true
 	weight.Default = stringdefault.StaticString("1")
 	return schema.SingleNestedAttribute{
-		MarkdownDescription: "Share of " + what + "; it has a meaning only where fair sharing is switched on in Kueue's configuration.",
+		MarkdownDescription: "Share of " + what + "; it has an effect only if fair sharing is enabled in Kueue's configuration.",
 		Optional:            true,
 		Attributes:          map[string]schema.Attribute{"weight": weight},
 	}
@@ -101,16 +101,16 @@ func resourceGroupsAttribute(description, nominal, borrowing, lending string) sc
 	nominalQuota := quantityAttribute(nominal)
 	nominalQuota.Optional, nominalQuota.Required = false, true
 	return schema.ListNestedAttribute{
-		MarkdownDescription: description + " A resource and a flavor stand in one group only. At most 16 groups.",
+		MarkdownDescription: description + " A resource and a flavor may be in one group only. At most 16 groups.",
 		Optional:            true,
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 			"covered_resources": schema.ListAttribute{
-				MarkdownDescription: "Resources of this group, such as `cpu`, `memory` and `nvidia.com/gpu`. A workload gets all of them from the same flavor.",
+				MarkdownDescription: "Resources of this group, such as `cpu`, `memory` and `nvidia.com/gpu`. Kueue assigns all of them to a workload from the same flavor.",
 				ElementType:         types.StringType,
 				Required:            true,
 			},
 			"flavors": schema.ListNestedAttribute{
-				MarkdownDescription: "Flavors that provide the resources, in the order in which they are tried.",
+				MarkdownDescription: "Flavors that provide the resources, in the order in which Kueue tries them.",
 				Required:            true,
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 					"name": requiredText("Name of a ResourceFlavor: refer to `elastic_resource_flavor.NAME.name`."),

@@ -83,19 +83,19 @@ func (f *finder) Configure(ctx context.Context, req resource.ConfigureRequest, r
 
 func (f *finder) ListResourceConfigSchema(_ context.Context, _ listing.ListResourceSchemaRequest, resp *listing.ListResourceSchemaResponse) {
 	resp.Schema = listschema.Schema{
-		MarkdownDescription: "Finds what there is in the cluster, to import or to look at it. The resource of the same name says what is found.\n\n" +
+		MarkdownDescription: "Lists existing objects in the cluster, for inspection or import. The resource of the same name describes the results.\n\n" +
 			"List resources need Terraform 1.14, whose `terraform query` reads them from `*.tfquery.hcl` files.",
 		Attributes: map[string]listschema.Attribute{
 			"label_selector": listschema.StringAttribute{
 				Optional:            true,
-				MarkdownDescription: "Only those with these labels, in the words of kubectl: `team=vision,stage!=test`.",
+				MarkdownDescription: "Selects objects with these labels, in kubectl's notation: `team=vision,stage!=test`.",
 			},
 		},
 	}
 	if f.namespaced {
 		resp.Schema.Attributes["namespace"] = listschema.StringAttribute{
 			Optional:            true,
-			MarkdownDescription: "Only those in this namespace; of all namespaces by default.",
+			MarkdownDescription: "Selects objects in this namespace; all namespaces by default.",
 		}
 	}
 }

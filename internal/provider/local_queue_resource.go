@@ -45,7 +45,7 @@ func localQueueSchema(ctx context.Context) schema.Schema {
 	clusterQueue := requiredText("Name of the ClusterQueue: refer to `elastic_cluster_queue.NAME.name`. Changing it replaces the queue.")
 	clusterQueue.Validators = []validator.String{stringvalidator.LengthAtLeast(1)}
 	return schema.Schema{
-		MarkdownDescription: "A LocalQueue of Kueue: the name under which the jobs of a namespace reach a ClusterQueue. Jobs name it in their label `kueue.x-k8s.io/queue-name`.\n\n" +
+		MarkdownDescription: "A LocalQueue of Kueue: the queue through which the jobs of a namespace use a ClusterQueue. Jobs name it in their label `kueue.x-k8s.io/queue-name`.\n\n" +
 			"A LocalQueue called `default` is given to every job of its namespace that names none. " +
 			"While the ClusterQueue is missing or inactive, so is the LocalQueue; `wait_for = \"active\"` tells.",
 		Attributes: kueueAttributes(ctx, "Name of the queue, as in a job's label.", map[string]schema.Attribute{

@@ -39,7 +39,7 @@ func annotationsAttribute() schema.MapAttribute {
 
 func uidAttribute() schema.StringAttribute {
 	return schema.StringAttribute{
-		MarkdownDescription: "UID that the API server gave the object.",
+		MarkdownDescription: "UID of the object, set by the API server.",
 		Computed:            true,
 		PlanModifiers:       []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
 	}
@@ -47,7 +47,9 @@ func uidAttribute() schema.StringAttribute {
 
 // timeoutsAttribute bounds operations, each by the given default; what it includes ends a sentence.
 func timeoutsAttribute(ctx context.Context, byDefault time.Duration, includes string) schema.Attribute {
-	of := func(operation string) string { return "Time for " + operation + ", such as `\"90s\"` or `\"1h30m\"`." }
+	of := func(operation string) string {
+		return "Time limit of " + operation + ", such as `\"90s\"` or `\"1h30m\"`."
+	}
 	nested, _ := timeouts.Attributes(ctx, timeouts.Opts{
 		Create: true, CreateDescription: of("a creation"), Update: true, UpdateDescription: of("an update"), Delete: true, DeleteDescription: of("a deletion"),
 	}).(schema.SingleNestedAttribute)
@@ -58,7 +60,7 @@ func timeoutsAttribute(ctx context.Context, byDefault time.Duration, includes st
 		}
 	}
 	nested = presentObject(ctx, nested)
-	nested.MarkdownDescription = fmt.Sprintf("How long an operation may take, %s; %g minutes by default.", includes, byDefault.Minutes())
+	nested.MarkdownDescription = fmt.Sprintf("Time limits of the operations. %s. %g minutes by default.", includes, byDefault.Minutes())
 	return nested
 }
 

@@ -29,13 +29,13 @@ const (
 func priorityClassSchema(ctx context.Context) schema.Schema {
 	name, generateName := nameAttributes("class", "Name of the class, as in a pod's `priorityClassName`.", subdomain{}, notReserved{})
 	return schema.Schema{
-		MarkdownDescription: "A PriorityClass (`scheduling.k8s.io/v1`): how important pods are to the scheduler, and whether they preempt others.\n\n" +
+		MarkdownDescription: "A PriorityClass (`scheduling.k8s.io/v1`): the priority of pods for the scheduler, and whether they preempt others.\n\n" +
 			"The API does not let `value` and `preemption_policy` change, so that changing them replaces the class under the same name: it is deleted " +
 			"first (`create_before_destroy` needs `generate_name`), pods that exist keep their priority, and pods that are created in between are refused.",
 		Attributes: absentIsEmpty(map[string]schema.Attribute{
 			// Required.
 			"value": schema.Int64Attribute{
-				MarkdownDescription: "The priority: the higher, the more important. At most 1000000000. Changing it replaces the class.",
+				MarkdownDescription: "The priority; higher values are more important. At most 1000000000. Changing it replaces the class.",
 				Required:            true,
 				Validators:          []validator.Int64{priorityValue{}},
 				PlanModifiers:       []planmodifier.Int64{int64planmodifier.RequiresReplace()},
@@ -45,13 +45,13 @@ func priorityClassSchema(ctx context.Context) schema.Schema {
 			"name":          name,
 			"generate_name": generateName,
 			"global_default": schema.BoolAttribute{
-				MarkdownDescription: "Whether pods that name no class get this one. At most one class of a cluster may say so. False by default.",
+				MarkdownDescription: "Whether this class is the default for pods without a class. At most one class of a cluster may be the default. False by default.",
 				Optional:            true,
 				Computed:            true,
 				Default:             booldefault.StaticBool(false),
 			},
 			"preemption_policy": schema.StringAttribute{
-				MarkdownDescription: "`PreemptLowerPriority` (default): pods may take the place of less important ones. `Never`: they wait, ahead of less important ones. Changing it replaces the class.",
+				MarkdownDescription: "`PreemptLowerPriority` (default): pods may preempt pods with a lower priority. `Never`: they wait, before pods with a lower priority. Changing it replaces the class.",
 				Optional:            true,
 				Computed:            true,
 				Default:             stringdefault.StaticString(string(corev1.PreemptLowerPriority)),
@@ -61,7 +61,7 @@ func priorityClassSchema(ctx context.Context) schema.Schema {
 			"description": freeText("When to use this class."),
 			"labels":      labelsAttribute(),
 			"annotations": annotationsAttribute(),
-			"timeouts":    timeoutsAttribute(ctx, objectTimeout, "with the time that a finalizer holds a deletion"),
+			"timeouts":    timeoutsAttribute(ctx, objectTimeout, "They include the time for which a finalizer delays a deletion"),
 
 			// Computed.
 			"uid": uidAttribute(),

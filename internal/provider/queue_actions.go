@@ -20,14 +20,14 @@ const (
 func newQueueHold() action.Action {
 	return &onNamed{
 		name: "queue_hold", object: "queue", namespace: whichQueue, invoke: stopping("queue-hold", kueue.Hold, "admits nothing more; what runs continues"),
-		description: "Holds a queue: nothing more is admitted from it, and what runs continues." + driftNote,
+		description: "Holds a queue: no further workload is admitted; running workloads continue." + driftNote,
 	}
 }
 
 func newQueueDrain() action.Action {
 	return &onNamed{
 		name: "queue_drain", object: "queue", namespace: whichQueue, invoke: stopping("queue-drain", kueue.HoldAndDrain, "admits nothing more, and what runs is evicted and waits"),
-		description: "Drains a queue: nothing more is admitted from it, and what runs is evicted, to wait until the queue is released. " +
+		description: "Drains a queue: no further workload is admitted, and running workloads are evicted and wait until the queue is released. " +
 			"Elastic training jobs write a checkpoint before they go, and go on from it." + driftNote,
 	}
 }
@@ -35,7 +35,7 @@ func newQueueDrain() action.Action {
 func newQueueRelease() action.Action {
 	return &onNamed{
 		name: "queue_release", object: "queue", namespace: whichQueue, invoke: stopping("queue-release", kueue.None, "admits again"),
-		description: "Releases a queue that was held or drained: it admits again." + driftNote,
+		description: "Releases a queue that was held or drained: workloads are admitted again." + driftNote,
 	}
 }
 

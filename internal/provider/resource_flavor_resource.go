@@ -38,17 +38,17 @@ func newResourceFlavor() func() resource.Resource {
 func resourceFlavorSchema(ctx context.Context) schema.Schema {
 	effect := "`NoSchedule`, `PreferNoSchedule` or `NoExecute`"
 	return schema.Schema{
-		MarkdownDescription: "A ResourceFlavor of Kueue: a sort of node that quota is given for, such as a GPU model, or spot and on-demand machines. " +
+		MarkdownDescription: "A ResourceFlavor of Kueue: a kind of node with its own quota, such as a GPU model, or spot and on-demand machines. " +
 			"A flavor without attributes stands for all nodes of a cluster whose nodes are alike.\n\n" +
 			"While a ClusterQueue refers to it, it cannot be deleted: Kueue's finalizer holds it. Once `topology_name` is set, it, `node_labels` and `tolerations` cannot change, so that changing them replaces the flavor.",
 		Attributes: kueueAttributes(ctx, "Name of the flavor, as in a ClusterQueue's `resource_groups`.", map[string]schema.Attribute{
 			"node_labels": schema.MapAttribute{
-				MarkdownDescription: "Labels of its nodes; at most 8. Pods that are admitted with this flavor get them as node selector, and a workload whose own node selector contradicts them does not get the flavor.",
+				MarkdownDescription: "Labels of the flavor's nodes; at most 8. Kueue adds them to the node selector of pods that it admits with this flavor. A workload whose node selector contradicts them is not admitted with the flavor.",
 				ElementType:         types.StringType,
 				Optional:            true,
 			},
 			"node_taints": schema.ListNestedAttribute{
-				MarkdownDescription: "Taints of its nodes; at most 8. A workload gets the flavor only if it, or the flavor's `tolerations`, tolerates those with `NoSchedule` and `NoExecute`. " +
+				MarkdownDescription: "Taints of the flavor's nodes; at most 8. A workload is admitted with the flavor only if the workload, or the flavor's `tolerations`, tolerates those with `NoSchedule` and `NoExecute`. " +
 					"This describes nodes; it does not taint them.",
 				Optional: true,
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
@@ -58,14 +58,14 @@ func resourceFlavorSchema(ctx context.Context) schema.Schema {
 				}},
 			},
 			"tolerations": schema.ListNestedAttribute{
-				MarkdownDescription: "Tolerations that pods get when they are admitted with this flavor; at most 8.",
+				MarkdownDescription: "Tolerations that Kueue adds to pods that it admits with this flavor; at most 8.",
 				Optional:            true,
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 					"key":                textAttribute("The taint's key; without it, with operator `Exists`, every taint."),
 					"operator":           textAttribute("`Equal`, which is meant where it is left out, or `Exists`."),
 					"value":              textAttribute("The taint's value, with `Equal`."),
 					"effect":             textAttribute(effect + "; without it every effect."),
-					"toleration_seconds": schema.Int64Attribute{MarkdownDescription: "For how long, with `NoExecute`.", Optional: true},
+					"toleration_seconds": schema.Int64Attribute{MarkdownDescription: "Seconds for which a `NoExecute` taint is tolerated.", Optional: true},
 				}},
 			},
 			"topology_name": nonEmptyText("Name of a Topology, for topology-aware scheduling; it needs `node_labels`. Refer to `elastic_topology.NAME.name`."),

@@ -263,6 +263,11 @@ func trainingJobBaseline() baseline {
 	}
 	output := entries{"output": "/out"}
 	script := entries{"model": entries{"content": "x = 1"}, "workers.command": items{"python3", "-u"}}
+	collectives := entries{
+		"model": entries{"content": "x = 1"}, "workers.command": items{"python3"}, "output": "/out",
+		"data":    entries{"training": "indices://mine?records=100", "records_per_task": 100},
+		"volumes": items{entries{"name": "out", "mount_path": "/out", "claim_name": "models"}},
+	}
 	csv := entries{"data.format": "csv", "data.csv": entries{"vocabularies": entries{"a": items{"b"}}}}
 	return baseline{
 		config: entries{
@@ -304,6 +309,7 @@ func trainingJobBaseline() baseline {
 			"workers.min":                     byDefault(1, 2),
 			"workers.min_priority_class_name": alike(items{nil, "low"}).but("high").given(entries{"workers.priority_class_name": "low"}),
 			"workers.command":                 one("the words of a command are in order, and an empty one is refused", items{"python3"}).given(script),
+			"workers.elastic":                 byDefault("gradients", "collectives").given(collectives),
 
 			"output":                     alike(items{"/out", "/out/"}).but("/other").given(output),
 			"checkpoint":                 alike(items{nil, entries{}, entries{"max_to_keep": 3}, entries{"directory": "/out/checkpoints"}}).but(entries{"interval_steps": 5}).given(output),

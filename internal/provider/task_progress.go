@@ -8,6 +8,7 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/task"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 )
 
 // What a task's phase may be.
@@ -46,17 +47,17 @@ func progressOf(job *batchv1.Job, workload *kueue.Workload) taskProgress {
 	if job.Status.Ready != nil {
 		ready = *job.Status.Ready
 	}
-	failed := jobCondition(job, batchv1.JobFailed)
+	failed := trainingjob.JobCondition(job, batchv1.JobFailed)
 	if failed == nil { // the reason is known before the last pod has stopped
-		failed = jobCondition(job, batchv1.JobFailureTarget)
+		failed = trainingjob.JobCondition(job, batchv1.JobFailureTarget)
 	}
 	switch {
 	case failed != nil:
 		p.phase, p.reason = taskFailed, sentenceOf(failed.Reason, failed.Message)
 		p.restarts = max(0, p.restarts-1) // the last failure was followed by no other run
-	case jobCondition(job, batchv1.JobComplete) != nil || jobCondition(job, batchv1.JobSuccessCriteriaMet) != nil:
+	case trainingjob.JobCondition(job, batchv1.JobComplete) != nil || trainingjob.JobCondition(job, batchv1.JobSuccessCriteriaMet) != nil:
 		p.phase = taskSucceeded
-	case isSuspended(job):
+	case trainingjob.IsSuspended(job):
 		p.phase, p.reason = whySuspended(job, workload)
 	case ready > 0 && ready+job.Status.Succeeded >= nodes:
 		p.phase = taskRunning

@@ -135,14 +135,16 @@ func (r *taskResource) Read(ctx context.Context, req resource.ReadRequest, resp 
 		return
 	}
 	if job := model.liveJob(ctx, client, model.subject(), taskFinished(model.Phase.ValueString()), resp); job != nil {
-		c := newTaskCluster(client, model.subject())
+		c, before := newTaskCluster(client, model.subject()), model.jobModel
 		c.warnTerminating(ctx, &resp.Diagnostics, job)
 		resp.Diagnostics.Append(model.read(ctx, client, job)...)
 		if resp.Diagnostics.HasError() {
 			return
 		}
 		writers, diags := c.readParts(ctx, &model.jobModel, job, taskFinished(model.Phase.ValueString()), model.liveParts(ctx), func() ([]task.Object, error) {
-			return model.madeOf(ctx, job, r.version)
+			made := model
+			made.takeMetadata(before)
+			return made.madeOf(ctx, job, r.version)
 		})
 		resp.Diagnostics.Append(diags...)
 		found := model // what is not null in it stays as it is

@@ -41,44 +41,44 @@ func newTaskSchema(ctx context.Context) schema.Schema {
 
 		// Optional: the file, and the attributes that it can set too. An attribute that the file sets is omitted.
 		"yaml": schema.StringAttribute{
-			MarkdownDescription: "Text of a SkyPilot task file: `file(\"low.yaml\")`. `resources.labels` may have `kueue.x-k8s.io/queue-name` and `kueue.x-k8s.io/priority-class`. " +
-				"What cannot be done is refused, with its line; what the file does not say may be said by attributes.",
+			MarkdownDescription: "Text of a SkyPilot task file: `file(\"low.yaml\")`. `resources.labels` may contain `kueue.x-k8s.io/queue-name` and `kueue.x-k8s.io/priority-class`. " +
+				"A key that is not supported is rejected; the error names the line. Attributes may set values that the file does not contain.",
 			Optional:   true,
 			Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
 		},
 		"run":   scriptAttribute("The commands of the task, for a shell; required without `yaml`."),
-		"setup": computed(scriptAttribute("Commands that each pod runs once before `run`.")),
+		"setup": computed(scriptAttribute("Commands that each pod runs once, before `run`.")),
 		"num_nodes": schema.Int64Attribute{
-			MarkdownDescription: "Number of pods, each with all the resources; 1 by default. More than one start together, and when one fails all run again.",
+			MarkdownDescription: "Number of pods, each with all the resources; 1 by default. Several pods start together; if one fails, all run again.",
 			Optional:            true,
 			Computed:            true,
 		},
 		"env": schema.MapAttribute{
-			MarkdownDescription: "Environment of the commands. It is stored in the state in plain text: do not use it for secrets. It is added to that of the file.",
+			MarkdownDescription: "Environment variables of the commands, in addition to those of the file. The value is stored in the state in plain text: do not use it for secrets.",
 			ElementType:         types.StringType,
 			Optional:            true,
 		},
 		"workdir": schema.MapAttribute{
-			MarkdownDescription: "Files in the directory in which the commands start, by relative path: `{ \"train.py\" = file(\"train.py\") }`. All together at most 1 MiB.",
+			MarkdownDescription: "Files in the working directory of the commands, by relative path: `{ \"train.py\" = file(\"train.py\") }`. The total size may be at most 1 MiB.",
 			ElementType:         types.StringType,
 			Optional:            true,
 		},
-		"image":        computed(nonEmptyText("Image in which the commands run, with a shell; `" + task.DefaultImage + "` by default.")),
+		"image":        computed(nonEmptyText("Container image for the commands; it must contain a shell; `" + task.DefaultImage + "` by default.")),
 		"accelerators": acceleratorsAttribute(),
-		"cpus":         nonEmptyText("CPUs of each pod: `\"4\"`, or `\"4+\"` for at least 4; also in Kubernetes' way, `\"500m\"`."),
-		"memory":       nonEmptyText("Memory of each pod in GiB: `\"32\"`, or `\"32+\"` for at least 32; also in Kubernetes' way, `\"512Mi\"`."),
+		"cpus":         nonEmptyText("CPUs of each pod: `\"4\"`, or `\"4+\"` for at least 4; or a Kubernetes quantity, `\"500m\"`."),
+		"memory":       nonEmptyText("Memory of each pod in GiB: `\"32\"`, or `\"32+\"` for at least 32; or a Kubernetes quantity, `\"512Mi\"`."),
 		"recovery": schema.SingleNestedAttribute{
-			MarkdownDescription: "When a task that failed runs again. A preemption is no failure: after it the task always waits and runs again.",
+			MarkdownDescription: "When a failed task runs again. A preemption is not a failure: a preempted task is always queued and runs again.",
 			Optional:            true,
 			Computed:            true,
 			Attributes: map[string]schema.Attribute{
 				"max_restarts_on_errors": schema.Int64Attribute{
-					MarkdownDescription: "How many failures are followed by another run; 0 by default. In place.",
+					MarkdownDescription: "Number of failures after which the task runs again; 0 by default. Changes in place.",
 					Optional:            true,
 					Validators:          []validator.Int64{int64validator.Between(0, 1<<31-1)},
 				},
 				"recover_on_exit_codes": schema.ListAttribute{
-					MarkdownDescription: "Exit codes that are followed by another run and not counted: 1 to 255, and not 137.",
+					MarkdownDescription: "Exit codes after which the task runs again without counting a failure: 1 to 255, except 137.",
 					ElementType:         types.NumberType,
 					Optional:            true,
 				},
@@ -87,16 +87,16 @@ func newTaskSchema(ctx context.Context) schema.Schema {
 
 		// Optional: the queue. In place as far as Kueue allows it.
 		"queue": schema.SingleNestedAttribute{
-			MarkdownDescription: "Where the task waits for quota under Kueue: it is suspended until it is admitted, and queued again when it was preempted. Without a queue it starts at once.",
+			MarkdownDescription: "Where the task waits for quota under Kueue: it is suspended until it is admitted, and queued again when it is preempted. Without a queue the task starts immediately.",
 			Optional:            true,
 			Attributes: map[string]schema.Attribute{
 				"name": schema.StringAttribute{
-					MarkdownDescription: "LocalQueue in the task's namespace: refer to `elastic_local_queue.NAME.name`. Required unless `yaml` names the queue. It changes in place while the task waits, and replaces it otherwise.",
+					MarkdownDescription: "LocalQueue in the task's namespace, such as `elastic_local_queue.NAME.name`. Required unless `yaml` names the queue. It changes in place while the task waits; otherwise a change replaces the task.",
 					Optional:            true,
 					Validators:          []validator.String{subdomain{}, stringvalidator.AtLeastOneOf(path.MatchRelative().AtParent().AtName("workload_priority_class"))},
 				},
 				"workload_priority_class": schema.StringAttribute{
-					MarkdownDescription: "WorkloadPriorityClass: refer to `elastic_workload_priority_class.NAME.name`. Changes in place to another class, also while the task runs; it cannot be taken away.",
+					MarkdownDescription: "WorkloadPriorityClass, such as `elastic_workload_priority_class.NAME.name`. Changes in place to another class, also while the task runs; it cannot be removed.",
 					Optional:            true,
 					Validators:          []validator.String{subdomain{}},
 				},
@@ -105,7 +105,7 @@ func newTaskSchema(ctx context.Context) schema.Schema {
 
 		// Optional: secrets.
 		"secrets": schema.MapNestedAttribute{
-			MarkdownDescription: "Environment variables whose values are in Secrets that exist already.",
+			MarkdownDescription: "Environment variables whose values are in existing Secrets.",
 			Optional:            true,
 			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 				"secret_name": schema.StringAttribute{MarkdownDescription: "Name of the Secret, in the same namespace.", Required: true},
@@ -113,7 +113,7 @@ func newTaskSchema(ctx context.Context) schema.Schema {
 			}},
 		},
 		"secrets_wo": schema.MapAttribute{
-			MarkdownDescription: "Environment variables whose values are written to a Secret of the task, and to nothing else: neither state nor plan have them. Terraform 1.11 or later.",
+			MarkdownDescription: "Environment variables whose values are only written to a Secret of the task: the state and the plan do not contain them. Needs Terraform 1.11 or later.",
 			ElementType:         types.StringType,
 			Optional:            true,
 			Sensitive:           true,
@@ -121,7 +121,7 @@ func newTaskSchema(ctx context.Context) schema.Schema {
 			Validators:          []validator.Map{mapvalidator.AlsoRequires(path.MatchRoot("secrets_wo_version"))},
 		},
 		"secrets_wo_version": schema.Int64Attribute{
-			MarkdownDescription: "Version of `secrets_wo`, which Terraform cannot compare. Changing it replaces the task, with the values of that moment.",
+			MarkdownDescription: "Version of `secrets_wo`, because Terraform cannot compare its values. Changing it replaces the task and uses the current values.",
 			Optional:            true,
 			Validators:          []validator.Int64{int64validator.AlsoRequires(path.MatchRoot("secrets_wo"))},
 		},
@@ -131,20 +131,20 @@ func newTaskSchema(ctx context.Context) schema.Schema {
 		"volumes": schema.ListNestedAttribute{
 			MarkdownDescription: "Volumes of every pod.",
 			Optional:            true,
-			NestedObject:        schema.NestedAttributeObject{Attributes: volumeAttributes("Whether it is mounted read-only; false by default.")},
+			NestedObject:        schema.NestedAttributeObject{Attributes: volumeAttributes("Whether the volume is mounted read-only; false by default.")},
 		},
-		"supervisor_image": computed(nonEmptyText("Image of the program that starts the pods of several nodes together; that of this provider's release by default. " +
-			"Of no effect with one node.")),
-		"priority_class_name":  nameAttribute("PriorityClass of the pods, kube-scheduler's, the cluster's default without it: refer to `elastic_priority_class.NAME.name`."),
+		"supervisor_image": computed(nonEmptyText("Image of the supervisor, which starts the commands of several nodes together; by default the image of this provider's release. " +
+			"Not used with one node.")),
+		"priority_class_name":  nameAttribute("PriorityClass of the pods, which kube-scheduler uses, such as `elastic_priority_class.NAME.name`; the cluster's default if not set."),
 		"node_selector":        nodeSelectorAttribute("Labels of the nodes that the pods may run on."),
 		"tolerations":          tolerationsAttribute("Taints that the pods tolerate."),
-		"service_account_name": nameAttribute("ServiceAccount of the pods. Without it the pods of one node have none, and those of several get one of their own with a Role of what they do."),
+		"service_account_name": nameAttribute("ServiceAccount of the pods. Without it, a task with one node has no account; for a task with several nodes the provider creates an account and a Role with the permissions that it needs."),
 		"runtime_class_name":   nameAttribute("RuntimeClass of the pods."),
-		"security_context": presentObject(ctx, securityContextAttribute("Without an attribute it is as the image and the cluster have it, with the seccomp profile `RuntimeDefault`. "+
-			"A task that is not root (`run_as_non_root = true`, or another `run_as_user` than 0) meets the Pod Security Standard `restricted`: without further attributes it has no privilege escalation, and all capabilities are dropped.")),
+		"security_context": presentObject(ctx, securityContextAttribute("Attributes that are not set have the defaults of the image and the cluster; the default seccomp profile is `RuntimeDefault`. "+
+			"A task that does not run as root (`run_as_non_root = true`, or `run_as_user` other than 0) meets the Pod Security Standard `restricted`: by default, privilege escalation is not allowed and all capabilities are dropped.")),
 		"init_containers": initContainersAttribute("the task's own container"),
 		"termination_grace_period_seconds": schema.Int64Attribute{
-			MarkdownDescription: "Time between the request to stop (SIGTERM) and the end, when the task is preempted or deleted; 30 by default.",
+			MarkdownDescription: "Seconds between SIGTERM and SIGKILL when the task is preempted or deleted; 30 by default.",
 			Optional:            true,
 			Computed:            true,
 			Default:             int64default.StaticInt64(trainingjob.DefaultTerminationGracePeriodSeconds),
@@ -152,17 +152,17 @@ func newTaskSchema(ctx context.Context) schema.Schema {
 		"pod_overrides": overridesNothing(podOverridesAttribute()),
 
 		// Optional: in place.
-		"active_deadline_seconds": activeDeadlineAttribute("How long the task may take: so many seconds after it has started Kubernetes stops its pods and fails it (`DeadlineExceeded`), whatever `recovery` says. " +
-			"Under a queue the time begins when it is admitted, and begins anew when it was preempted and is admitted again: time in the queue does not count. Changes in place."),
+		"active_deadline_seconds": activeDeadlineAttribute("Time limit of the task: after this number of seconds since its start, Kubernetes stops its pods and fails the task (`DeadlineExceeded`), regardless of `recovery`. " +
+			"Under a queue the time starts when the task is admitted, and starts again when the task is admitted after a preemption: time in the queue does not count. Changes in place."),
 		"ttl_seconds_after_finished": schema.Int64Attribute{
-			MarkdownDescription: "Removes the task's objects this many seconds after its end; they are kept by default. A task that was removed so stays in the state.",
+			MarkdownDescription: "Seconds after the end of the task at which its objects are removed; they are kept by default. The task then remains in the state.",
 			Optional:            true,
 			Validators:          []validator.Int64{int64validator.Between(0, 1<<31-1)},
 		},
 
 		// Computed.
 		"logs": schema.StringAttribute{
-			MarkdownDescription: "The command that shows what the task prints.",
+			MarkdownDescription: "Command that shows the task's log.",
 			Computed:            true,
 			PlanModifiers:       []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
 		},
@@ -170,7 +170,7 @@ func newTaskSchema(ctx context.Context) schema.Schema {
 	maps.Copy(attributes, jobAttributes(ctx, "task", waitForAdmitted, waitForRunning, waitForSucceeded))
 	maps.Copy(attributes, taskObservedAttributes())
 	return schema.Schema{
-		MarkdownDescription: "A task: commands that run in one pod, or in several together, on the accelerators they ask for. What a SkyPilot task file says, by attributes or by the file itself. " +
+		MarkdownDescription: "A task: commands that run in one pod, or in several pods together, with accelerators. It is described by a SkyPilot task file, or by attributes. " +
 			"With a `queue` Kueue admits it, preempts it for more important work, and queues it again by itself, keeping its place by age; nobody has to run Terraform for that, and it is no change in a plan.\n\n" +
 			"`labels`, `annotations`, `queue.workload_priority_class`, `recovery.max_restarts_on_errors`, `active_deadline_seconds`, `ttl_seconds_after_finished`, how an apply waits and, while the task waits, `queue` change in place; " +
 			"everything else replaces the task.",
@@ -182,11 +182,11 @@ func newTaskSchema(ctx context.Context) schema.Schema {
 // them as they were at the last refresh, so that a plan shows only the user's changes.
 func taskObservedAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"phase":       observedText("`Queued`, `Suspended` (its Job was suspended or, in a queue, its Workload was deactivated), `Starting`, `Running`, `Succeeded` or `Failed`."),
-		"reason":      observedText("Why it waits or has failed, in a sentence; null while there is nothing to say."),
-		"restarts":    observedInteger("Runs that failed and were followed by another one."),
-		"preemptions": observedInteger("How often Kueue took its place away and queued it again."),
-		"workload":    observedText("Name of Kueue's Workload of the task; null without one."),
+		"phase":       observedText("`Queued`, `Suspended` (the Job was suspended or, in a queue, the Workload was deactivated), `Starting`, `Running`, `Succeeded` or `Failed`."),
+		"reason":      observedText("Reason why the task waits or has failed; null if there is none."),
+		"restarts":    observedInteger("Number of failed runs after which the task ran again."),
+		"preemptions": observedInteger("Number of times that Kueue evicted the task and queued it again."),
+		"workload":    observedText("Name of the task's Workload in Kueue; null if there is none."),
 	}
 }
 
@@ -203,13 +203,13 @@ func overridesNothing(overrides schema.StringAttribute) schema.StringAttribute {
 }
 
 func scriptAttribute(description string) schema.StringAttribute {
-	return schema.StringAttribute{MarkdownDescription: description + " Bash, where the image has it, or sh.", Optional: true}
+	return schema.StringAttribute{MarkdownDescription: description + " They run with bash if the image contains it, otherwise with sh.", Optional: true}
 }
 
 func acceleratorsAttribute() schema.Attribute {
 	return schema.DynamicAttribute{
-		MarkdownDescription: "Accelerators of each pod, as SkyPilot writes them: `\"T4:4\"` for four T4s, `\"H100\"` for one. A list, `[\"H100:8\", \"A100:8\"]`, are alternatives in order of preference; " +
-			"a set, `toset([\"H100:8\", \"A100:8\"])`, are alternatives of equal rank. A pod accepts a node by any of the labels that clouds and labellers mark it with.",
+		MarkdownDescription: "Accelerators of each pod, in SkyPilot's notation: `\"T4:4\"` for four T4s, `\"H100\"` for one H100. A list, `[\"H100:8\", \"A100:8\"]`, contains alternatives in order of preference; " +
+			"a set, `toset([\"H100:8\", \"A100:8\"])`, contains alternatives of equal rank. A pod accepts a node with any of the labels that clouds and GPU feature discovery use.",
 		Optional:   true,
 		Validators: []validator.Dynamic{acceleratorList{}},
 	}
@@ -217,17 +217,17 @@ func acceleratorsAttribute() schema.Attribute {
 
 func acceleratorLabelsAttribute() schema.Attribute {
 	return schema.MapNestedAttribute{
-		MarkdownDescription: "More accelerators, or more labels of known ones, by name: what `accelerators` may say besides the provider's own table.",
+		MarkdownDescription: "Additional accelerators, or additional labels of known accelerators, by name; they extend the provider's table.",
 		Optional:            true,
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-			"resource": schema.StringAttribute{MarkdownDescription: "What a pod requests; `nvidia.com/gpu` by default.", Optional: true},
+			"resource": schema.StringAttribute{MarkdownDescription: "Resource that a pod requests; `nvidia.com/gpu` by default.", Optional: true},
 			"labels": schema.MapAttribute{
-				MarkdownDescription: "Values by label key, any of which marks a node that has it.",
+				MarkdownDescription: "Label values by label key; a node with any of them has the accelerator.",
 				ElementType:         types.ListType{ElemType: types.StringType},
 				Optional:            true,
 			},
 			"topologies": schema.MapAttribute{
-				MarkdownDescription: "Of a TPU: the value of `cloud.google.com/gke-tpu-topology` by number of chips, `{ \"8\" = \"2x4\" }`.",
+				MarkdownDescription: "For a TPU: the value of `cloud.google.com/gke-tpu-topology` by number of chips, `{ \"8\" = \"2x4\" }`.",
 				ElementType:         types.StringType,
 				Optional:            true,
 			},

@@ -109,7 +109,7 @@ func (c *taskCluster) describe(ctx context.Context, ref task.JobRef, model *task
 	if err != nil {
 		fmt.Fprintf(&b, "Its pods cannot be listed: %v.\n", err)
 	}
-	if len(pods) == 0 && err == nil && job != nil && !isSuspended(job) {
+	if len(pods) == 0 && err == nil && job != nil && !trainingjob.IsSuspended(job) {
 		b.WriteString("It has no pod yet.\n")
 	}
 	for i := range pods {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
+	"github.com/elastic-training/terraform-provider-elastic/internal/cluster/jobparts"
 )
 
 // trainingJobCluster acts on the objects of one training job.
@@ -102,7 +103,7 @@ func (c *trainingJobCluster) update(
 	}
 	objects.Own(ref)
 	// After the job's end no program reads its ConfigMap, which may be gone.
-	ended := jobCondition(job, batchv1.JobComplete) != nil || jobCondition(job, batchv1.JobFailed) != nil
+	ended := trainingjob.JobCondition(job, batchv1.JobComplete) != nil || trainingjob.JobCondition(job, batchv1.JobFailed) != nil
 	unread := func(err error) bool { return ended && apierrors.IsNotFound(err) }
 	desired, configMaps := objects.ConfigMap, c.client.Kubernetes().CoreV1().ConfigMaps(ref.Namespace)
 	labels, annotations := mergeOf(before.Labels, after.Labels), mergeOf(before.Annotations, after.Annotations)
@@ -133,7 +134,7 @@ func (c *trainingJobCluster) update(
 	}
 	if err == nil && deadline && objects.MinJob != nil {
 		minimum := trainingjob.JobRef{Name: trainingjob.MinJobName(ref.Name), Namespace: ref.Namespace}
-		err = c.part(theJob(minimum)).patch(ctx, specOf("activeDeadlineSeconds", after.ActiveDeadlineSeconds))
+		err = jobparts.Of(c.client, jobparts.Named(minimum)).Patch(ctx, specOf("activeDeadlineSeconds", after.ActiveDeadlineSeconds))
 		if apierrors.IsNotFound(err) {
 			err = nil // as patchParts does with parts that are not there
 		}

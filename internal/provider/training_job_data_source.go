@@ -34,7 +34,7 @@ func (d *trainingJobData) Schema(_ context.Context, _ datasource.SchemaRequest, 
 		attributes[name] = asRead(attribute)
 	}
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "How a training job goes that another configuration manages. It is read anew at every plan, and an output of it may be a change at every plan.",
+		MarkdownDescription: "The status of a training job that another configuration manages. It is read at every plan, so an output that uses it may change at every plan.",
 		Attributes:          attributes,
 	}
 }

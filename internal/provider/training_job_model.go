@@ -94,6 +94,7 @@ type workersModel struct {
 	Max                  types.Int64  `tfsdk:"max"`
 	MinPriorityClassName types.String `tfsdk:"min_priority_class_name"`
 	Command              types.List   `tfsdk:"command"`
+	Elastic              types.String `tfsdk:"elastic"`
 	podModel
 }
 
@@ -169,7 +170,7 @@ func (m *trainingJobModel) definition(ctx context.Context) (trainingjob.Definiti
 				Aggregation: run.Aggregation.ValueString(),
 			},
 			Output: m.Output.ValueString(), Checkpoint: r.checkpoint(m.Checkpoint), Evaluation: r.evaluation(m.Evaluation),
-			Command: r.words(workers.Command),
+			Command: r.words(workers.Command), Elastic: elasticOf(workers.Elastic),
 		},
 		ModelText: trained.File.ValueString(),
 		Labels:    r.texts(m.Labels), Annotations: r.texts(m.Annotations),
@@ -189,6 +190,14 @@ func (m *trainingJobModel) definition(ctx context.Context) (trainingjob.Definiti
 		d.Job.Training.LearningRate = nil
 	}
 	return d, r.diags
+}
+
+// elasticOf is the mode as in job.json, where the usual one is left out.
+func elasticOf(value types.String) string {
+	if value.ValueString() == trainingjob.ElasticGradients {
+		return ""
+	}
+	return value.ValueString()
 }
 
 func (r *expander) queue(object types.Object) *trainingjob.Queue {

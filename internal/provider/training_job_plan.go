@@ -92,6 +92,7 @@ func replacements(queued bool) []replacement[trainingjob.Definition] {
 		{"data", decidesResult, func(d trainingjob.Definition) any { return d.Job.Data }},
 		{"training", decidesResult, func(d trainingjob.Definition) any { return d.Job.Training }},
 		{"workers.command", decidesResult, func(d trainingjob.Definition) any { return d.Job.Command }},
+		{"workers.elastic", decidesResult, func(d trainingjob.Definition) any { return d.Job.Elastic }},
 		{"output", ofTheRun, func(d trainingjob.Definition) any { return d.Job.Output }},
 		{"checkpoint", ofItsState, func(d trainingjob.Definition) any { return d.Job.Checkpoint }},
 		{"evaluation", ofItsSteps, func(d trainingjob.Definition) any { return d.Job.Evaluation }},

@@ -15,6 +15,7 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
+	"github.com/elastic-training/terraform-provider-elastic/internal/cluster/jobparts"
 )
 
 // repair creates what is missing of a running job, and sets back what others have changed in its objects and the plan
@@ -142,7 +143,7 @@ func (c *trainingJobCluster) restart(ctx context.Context, ref trainingjob.JobRef
 			}
 			err := c.client.Kubernetes().CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}})
 			if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-				summary, detail := cluster.Explain(c.client.Wrap("delete", refOfPart(pod), err))
+				summary, detail := cluster.Explain(c.client.Wrap("delete", jobparts.Ref(pod), err))
 				diags.AddError(summary, fmt.Sprintf("%s\n\nThe missing objects are created, and this pod cannot use them until it starts again. "+
 					"Delete the pods of the job that run: kubectl delete pods -n %s -l %s=%s", detail, ref.Namespace, trainingjob.LabelJobName, ref.Name))
 				return diags

@@ -128,14 +128,18 @@ func (r *trainingJob) Read(ctx context.Context, req resource.ReadRequest, resp *
 	}
 	finished := trainingjob.Phase(model.Phase.ValueString()).Finished()
 	if job := model.liveJob(ctx, client, model.subject(), finished, resp); job != nil {
-		c := newTrainingJobCluster(client, model.subject())
+		c, before := newTrainingJobCluster(client, model.subject()), model.jobModel
 		c.warnTerminating(ctx, &resp.Diagnostics, job)
 		resp.Diagnostics.Append(model.read(ctx, client, job)...)
 		if resp.Diagnostics.HasError() {
 			return
 		}
 		finished = trainingjob.Phase(model.Phase.ValueString()).Finished()
-		writers, diags := c.readParts(ctx, &model.jobModel, job, finished, model.parts(), func() ([]trainingjob.Object, error) { return model.madeOf(ctx, job) })
+		writers, diags := c.readParts(ctx, &model.jobModel, job, finished, model.parts(), func() ([]trainingjob.Object, error) {
+			made := model
+			made.takeMetadata(before)
+			return made.madeOf(ctx, job)
+		})
 		resp.Diagnostics.Append(diags...)
 		if model.ImagePullPolicy.IsNull() {
 			model.ImagePullPolicy = textOrNull(string(trainingjob.PullPolicy(model.Image.ValueString())))

@@ -6,7 +6,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
@@ -73,36 +72,21 @@ type observation struct {
 // failed, whatever the last status was; one that a user has suspended is suspended, and one that its queue does not let
 // run is queued.
 func (s observation) phase() trainingjob.Phase {
+	phase := trainingjob.PhaseOf(s.status, s.job)
 	switch {
-	case s.status.Phase.Finished():
-		return s.status.Phase
-	case s.job != nil && jobCondition(s.job, batchv1.JobFailed) != nil:
-		return trainingjob.PhaseFailed
-	case s.job != nil && jobCondition(s.job, batchv1.JobComplete) != nil: // its master has ended well, and its status is lost
-		return trainingjob.PhaseSucceeded
-	case s.job != nil && isSuspended(s.job), s.group != nil && isInactive(s.group):
+	case phase.Finished():
+		return phase
+	case phase == trainingjob.PhaseSuspended, s.group != nil && isInactive(s.group):
 		return trainingjob.PhaseSuspended
 	case s.group != nil && whyQueued(s.group) != "":
 		return trainingjob.PhaseQueued
 	default:
-		return s.status.Phase
+		return phase
 	}
 }
-
-// isSuspended reports whether the Job controller creates no pods of a Job because a user, or Kueue, has suspended it.
-func isSuspended(job *batchv1.Job) bool { return job.Spec.Suspend != nil && *job.Spec.Suspend }
 
 // isInactive reports whether a Workload was deactivated, which is how a user suspends a job in a queue.
 func isInactive(w *kueue.Workload) bool { return standingOf(w).phase == workloadInactive }
-
-func jobCondition(job *batchv1.Job, kind batchv1.JobConditionType) *batchv1.JobCondition {
-	for i, c := range job.Status.Conditions {
-		if c.Type == kind && c.Status == corev1.ConditionTrue {
-			return &job.Status.Conditions[i]
-		}
-	}
-	return nil
-}
 
 // readDefinition copies what the cluster holds if it differs in meaning from the state. Otherwise the state keeps the
 // user's spelling, and absent values stay absent.
@@ -133,13 +117,13 @@ func (m *trainingJobModel) readDefinition(ctx context.Context, live trainingjob.
 		m.Master = w.object("master", w.pod("master", live.Master))
 	}
 	workersOf := func(d trainingjob.Definition) any {
-		return []any{d.Min, d.Max, d.MinPriorityClassName, d.Job.Command, d.Workers}
+		return []any{d.Min, d.Max, d.MinPriorityClassName, d.Job.Command, d.Job.Elastic, d.Workers}
 	}
 	if changed(workersOf(prior), workersOf(live), m.Workers.IsNull()) {
 		m.Workers = w.object("workers", workersModel{
 			Min: types.Int64Value(int64(live.Min)), Max: types.Int64Value(int64(live.Max)),
 			MinPriorityClassName: textOrNull(live.MinPriorityClassName),
-			Command:              w.list(types.StringType, live.Job.Command, len(live.Job.Command)), podModel: w.pod("workers", live.Workers),
+			Command:              w.list(types.StringType, live.Job.Command, len(live.Job.Command)), Elastic: textOrNull(live.Job.Elastic), podModel: w.pod("workers", live.Workers),
 		})
 	}
 	if changed(prior.Queue, live.Queue, false) {

@@ -181,6 +181,10 @@ func drawDefinition(t *rapid.T) trainingjob.Definition {
 		d.ModelText, d.Job.Model.Name = "", rapid.SampledFrom([]string{"mnist", "iris"}).Draw(t, "model")
 	} else if rapid.Bool().Draw(t, "is a script") {
 		d.Job.Command = []string{"python3", "-u"}
+		if rapid.Bool().Draw(t, "has collectives") {
+			d.Job.Elastic, d.Job.Output = trainingjob.ElasticCollectives, "/output"
+			d.Job.Data.Training, d.Job.Data.Validation = "indices://mine?records=9", ""
+		}
 	}
 	if rapid.Bool().Draw(t, "is queued") {
 		d.Queue = &trainingjob.Queue{

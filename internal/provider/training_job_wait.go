@@ -197,8 +197,8 @@ func (c *trainingJobCluster) failure(ctx context.Context, ref trainingjob.JobRef
 	switch {
 	case seen.status.Message != "" && seen.status.Phase == trainingjob.PhaseFailed:
 		b.WriteString(strings.TrimSuffix(seen.status.Message, ".") + ".\n")
-	case seen.job != nil && jobCondition(seen.job, batchv1.JobFailed) != nil:
-		condition := jobCondition(seen.job, batchv1.JobFailed)
+	case seen.job != nil && trainingjob.JobCondition(seen.job, batchv1.JobFailed) != nil:
+		condition := trainingjob.JobCondition(seen.job, batchv1.JobFailed)
 		fmt.Fprintf(&b, "%s: %s.\n", condition.Reason, strings.TrimSuffix(condition.Message, "."))
 	default:
 		b.WriteString("The master gave no reason.\n")

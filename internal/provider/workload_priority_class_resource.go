@@ -32,13 +32,13 @@ func newWorkloadPriorityClass() func() resource.Resource {
 
 func workloadPriorityClassSchema(ctx context.Context) schema.Schema {
 	return schema.Schema{
-		MarkdownDescription: "A WorkloadPriorityClass of Kueue: how important a workload is in the queue. Jobs name it in their label `kueue.x-k8s.io/priority-class`.\n\n" +
+		MarkdownDescription: "A WorkloadPriorityClass of Kueue: the priority of a workload in the queue. Jobs name it in their label `kueue.x-k8s.io/priority-class`.\n\n" +
 			"It decides who is admitted first, and whom preemption evicts; the pods' own priority (`elastic_priority_class`), by which the scheduler and the kubelet decide, is another matter. " +
 			"Whether anything is evicted at all is the ClusterQueue's `preemption`, which by default says `Never`.\n\n" +
 			"`value` changes in place, but for workloads to come: those that exist keep the number that they were made with, and only move when their job's label names another class.",
 		Attributes: kueueAttributes(ctx, "Name of the class, as in a job's label.", map[string]schema.Attribute{
 			"value": schema.Int64Attribute{
-				MarkdownDescription: "The priority: the higher, the more important. Changing it does not change workloads that exist.",
+				MarkdownDescription: "The priority; higher values are more important. Changing it does not change existing workloads.",
 				Required:            true,
 				Validators:          int32Validators(),
 			},

@@ -30,15 +30,15 @@ func newWorkloadsData() datasource.DataSource {
 
 func (d *workloadsData) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "What `kubectl get workloads` shows, and why each one waits. It is read anew at every plan, and an output of it is a change at every plan.",
+		MarkdownDescription: "The Workloads that `kubectl get workloads` shows, and the reason why each one waits. It is read at every plan, so an output that uses it may change at every plan.",
 		Attributes: map[string]schema.Attribute{
 			"namespace": schema.StringAttribute{
-				MarkdownDescription: "Only the workloads of this namespace; all by default. A place in the queue is known only when all are read.",
+				MarkdownDescription: "Selects the workloads of this namespace; all by default. The position in the queue is known only if the workloads of all namespaces are read.",
 				Optional:            true,
 				Validators:          []validator.String{namespaceName{}},
 			},
 			"queue": schema.StringAttribute{
-				MarkdownDescription: "Only the workloads of LocalQueues of this name.",
+				MarkdownDescription: "Selects the workloads of LocalQueues with this name.",
 				Optional:            true,
 				Validators:          []validator.String{subdomain{}},
 			},
@@ -63,7 +63,7 @@ func (d *workloadsData) Schema(_ context.Context, _ datasource.SchemaRequest, re
 				"requests": readTextMap("What all its pods ask for together."),
 				"created":  readText("When it was made, in RFC 3339; a preempted workload keeps its place by that."),
 				"evictions": schema.MapAttribute{
-					MarkdownDescription: "How often it was evicted, by reason: `Preempted`, `PodsReadyTimeout`, …", ElementType: types.Int64Type, Computed: true,
+					MarkdownDescription: "Number of evictions, by reason: `Preempted`, `PodsReadyTimeout`, …", ElementType: types.Int64Type, Computed: true,
 				},
 				"preempted_by": preemptedByAttribute(),
 			}),

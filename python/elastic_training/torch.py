@@ -17,7 +17,10 @@ Before a minibatch is read, the generators of torch, numpy and random are seeded
 augmentation, dropout and the like do not depend on who computes what. Every tensor of the state
 is kept in its own element type.
 
-It needs torch 1.10 or later.
+For a script that keeps its loop and exchanges gradients with its own collectives, see
+:mod:`elastic_training.collectives`, whose :func:`init` is here, too.
+
+It needs torch 1.10 or later; :func:`init` needs torch 1.13.
 """
 
 import copy
@@ -52,8 +55,9 @@ from . import (
     serve,
 )
 from . import Tensor as Entry
+from .collectives import init
 
-__all__ = ["accuracy", "binary_accuracy", "run"]
+__all__ = ["accuracy", "binary_accuracy", "init", "run"]
 
 Metric = Callable[[Any, Any], int]
 

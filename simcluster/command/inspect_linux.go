@@ -116,9 +116,13 @@ func nodeCommand(layout layoutFunc) *cobra.Command {
 		Use:   "stop NAME",
 		Short: "Simulate a node failure: kill its processes and stop its heartbeats",
 		Long: `Simulate a node failure: kill the node's processes and stop renewing its lease.
-Kubernetes notices after 40 seconds and deletes the node's pods after minutes, those of
-Jobs never. With --gone the Node object is deleted too, as a cloud provider does when
-the machine is gone, and the pods are deleted immediately.`,
+Kubernetes marks the node NotReady after 50 seconds. It deletes the node's pods when
+their toleration of unreachable nodes ends: 15 seconds later for pods of training jobs,
+5 minutes later by default. A deleted pod remains Terminating, and some Jobs do not
+replace it, until the node starts again or its Node object is deleted.
+
+With --gone the Node object is deleted too, as a cloud provider does when the machine is
+gone, and the pods are deleted immediately.`,
 		Example: `  simcluster node stop node-2
   simcluster node stop node-2 --gone`,
 		Args:              cli.NeedsArguments("NAME"),
@@ -184,7 +188,7 @@ kubectl.`,
 		},
 	}
 	command.Flags().StringVarP(&namespace, "namespace", "n", metav1.NamespaceDefault, "namespace of the pod")
-	command.Flags().StringVarP(&options.Container, "container", "c", "", "container of a pod with several")
+	command.Flags().StringVarP(&options.Container, "container", "c", "", "container name, if the pod has several")
 	command.Flags().BoolVarP(&options.Follow, "follow", "f", false, "follow the logs")
 	command.Flags().BoolVarP(&options.Previous, "previous", "p", false, "logs of the previous run of the container")
 	cli.CompleteFlag(command, "namespace", namespaces(layout))

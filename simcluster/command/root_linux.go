@@ -11,6 +11,7 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/cli"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/controlplane"
+	"github.com/elastic-training/terraform-provider-elastic/simcluster/kubeversion"
 )
 
 // dirVariable is the environment variable that gives --dir its default.
@@ -22,8 +23,8 @@ func NewRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "simcluster",
 		Short: "A real Kubernetes control plane with simulated nodes, on this machine",
-		Long: `simcluster runs etcd, kube-apiserver, kube-controller-manager and kube-scheduler ` + controlplane.KubernetesVersion + `
-from this one binary, and a node agent in place of kubelets: nodes have the capacity
+		Long: `simcluster runs etcd, kube-apiserver, kube-controller-manager and kube-scheduler ` + kubeversion.Version + `
+from this one binary, and a node agent instead of kubelets: nodes have the capacity
 that you declare, and their containers are local processes. It needs no root, no
 container engine and no network, and listens on loopback addresses only. Linux only.
 
@@ -35,7 +36,7 @@ and the next "up" resumes it.`,
   simcluster node stop node-2      # simulate a node failure
   simcluster logs my-pod -f
   simcluster down`,
-		Version: controlplane.KubernetesVersion,
+		Version: kubeversion.Version,
 	}
 	root.SetVersionTemplate("simcluster with Kubernetes {{.Version}}\n")
 	root.PersistentFlags().StringVar(&dir, "dir", defaultDir(), "state `directory` of the cluster; also $"+dirVariable)

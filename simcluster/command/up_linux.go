@@ -44,12 +44,12 @@ process ends, for whatever reason, no process is left behind.
 
 The state directory must be new, empty, or that of an earlier start.
 
-Progress goes to stderr and the line KUBECONFIG=… to stdout, so that "export
+Progress is printed to stderr and the line KUBECONFIG=… to stdout, so that "export
 $(simcluster up)" works. Flags that are not given keep their values from the last start
 in this directory.
 
-A --node-group is written name=…,count=…,cpu=…,memory=…,allocatable-cpu=… and any
-number of resource:NAME=…, label:NAME=… and taint:KEY=VALUE:EFFECT.`,
+The value of --node-group has the form name=…,count=…,cpu=…,memory=…,allocatable-cpu=…,
+followed by any number of resource:NAME=…, label:NAME=… and taint:KEY=VALUE:EFFECT.`,
 		Example: `  export $(simcluster up)
   simcluster up --nodes 5 --cpu 8 --allocatable-cpu 7.91 --memory 30Gi
   simcluster up --node-group name=cpu,count=2,cpu=4 \
@@ -70,11 +70,11 @@ number of resource:NAME=…, label:NAME=… and taint:KEY=VALUE:EFFECT.`,
 	set.StringVar(&flags.cpu, "cpu", defaults.CPU, "declared CPUs per node; the host may have fewer")
 	set.StringVar(&flags.memory, "memory", defaults.Memory, "declared memory per node")
 	set.StringVar(&flags.allocatableCPU, "allocatable-cpu", defaults.AllocatableCPU, "CPUs per node that are available to pods; if only --cpu is given, all of them")
-	set.StringArrayVar(&flags.groups, "node-group", nil, "group of equal nodes, in place of --nodes, --cpu, --memory and --allocatable-cpu; may be repeated")
-	set.IntVar(&flags.port, "port", 0, "port of the API server on 127.0.0.1; 0 chooses a free one and keeps it")
+	set.StringArrayVar(&flags.groups, "node-group", nil, "group of identical nodes, instead of --nodes, --cpu, --memory and --allocatable-cpu; may be repeated")
+	set.IntVar(&flags.port, "port", 0, "port of the API server on 127.0.0.1; 0 chooses a free port, which later starts reuse")
 	set.StringArrayVar(&flags.images, "image", nil, "executable to run for an image, for example elastic-trainer=bin/elastic-trainer; '*'=host runs the commands of all other images on the host; may be repeated")
-	set.StringVar(&flags.mounts, "mounts", controlplane.MountsAuto, "how containers see their volumes: namespace (mount namespaces), rewrite (paths in command, args and env are replaced), auto")
-	set.BoolVar(&flags.queueing, "queueing", false, "install Kueue's API (kueue.x-k8s.io/v1beta2) and a queue controller for Jobs and pods that name a queue")
+	set.StringVar(&flags.mounts, "mounts", controlplane.MountsAuto, "how containers see their volumes: namespace (mount namespaces), rewrite (paths in command, args and env are replaced), or auto (namespace if the kernel permits it, otherwise rewrite)")
+	set.BoolVar(&flags.queueing, "queueing", false, "install Kueue's API (kueue.x-k8s.io/v1beta2) and a simulated queue controller (not Kueue itself) for Jobs and pods that name a queue")
 	set.BoolVar(&flags.schedulerOnly, "scheduler-only", false, "run the scheduler only, without controllers and nodes")
 	set.StringVar(&flags.auditPolicy, "audit-policy", "", "file with an audit policy for the API server, which then writes logs/audit.log")
 	set.BoolVar(&flags.foreground, "foreground", false, "run in the foreground; ^C stops the cluster")

@@ -23,9 +23,6 @@ const (
 	NodeAgent       = "node-agent"
 )
 
-// KubernetesVersion is the version of Kubernetes that package components embeds.
-const KubernetesVersion = "v1.36.1"
-
 // Components lists the components of every cluster in the order in which they are started; they are stopped in the
 // reverse order, so that pods are killed and watches closed while the API server still runs and can record it.
 func Components() []string { return Config{}.Components() }

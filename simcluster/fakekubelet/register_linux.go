@@ -15,13 +15,14 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/retry"
+
+	"github.com/elastic-training/terraform-provider-elastic/simcluster/kubeversion"
 )
 
-// A kubelet's times (v1.36 with default settings).
+// A kubelet's times (with default settings).
 const (
 	leaseDurationSeconds = 40
 	leaseRenewal         = 10 * time.Second
-	kubeletVersion       = "v1.36.1"
 )
 
 // A simulatedNode is one node: while it runs, ctx is its life.
@@ -206,7 +207,7 @@ func nodeObject(spec NodeSpec, kubeletPort int, now metav1.Time) *corev1.Node {
 			},
 			DaemonEndpoints: corev1.NodeDaemonEndpoints{KubeletEndpoint: corev1.DaemonEndpoint{Port: int32(kubeletPort)}},
 			NodeInfo: corev1.NodeSystemInfo{
-				KubeletVersion:          kubeletVersion,
+				KubeletVersion:          kubeversion.Version,
 				ContainerRuntimeVersion: "simulated://1",
 				OSImage:                 "simulated node",
 				OperatingSystem:         runtime.GOOS,

@@ -2,7 +2,7 @@ data "elastic_cluster_capacity" "t4" {
   node_selector = { "cloud.google.com/gke-accelerator" = "nvidia-tesla-t4" }
 }
 
-# Fails the plan's checks when nobody could start a task of four T4s now.
+# The check fails if no task with four T4s could start now.
 check "room_for_four_t4s" {
   assert {
     condition     = anytrue([for n in data.elastic_cluster_capacity.t4.nodes : tonumber(lookup(n.free, "nvidia.com/gpu", "0")) >= 4])

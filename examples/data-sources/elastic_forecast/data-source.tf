@@ -1,15 +1,15 @@
-# Before a job is made: would it start, and whom would it evict?
+# Would a job start if it were created, and which pods would it evict?
 data "elastic_forecast" "training" {
   name = "high-prio-job"
   pods = [
     { name = "master", requests = { cpu = "1", memory = "1Gi" }, priority_class_name = "high-priority" },
-    # Made when the master runs. One is enough; the others come when there is room.
+    # Created when the master runs. The job needs one worker; the others start when there is capacity.
     { name = "worker", count = 4, min = 1, starts_after_previous = true, requests = { cpu = "3", memory = "4Gi" }, priority_class_name = "high-priority" },
   ]
 }
 
-# A check is evaluated at every plan and apply, and is a warning where it fails. Where no forecast can be made the lists
-# are null, and the check fails too.
+# A check is evaluated at every plan and apply; a failed check is a warning. If no forecast is possible, the lists are null,
+# and the check fails too.
 check "evicts_no_production" {
   assert {
     condition = data.elastic_forecast.training.available && alltrue([
@@ -20,6 +20,6 @@ check "evicts_no_production" {
 }
 
 output "victims" {
-  description = "Who would make room, and what would become of them."
+  description = "The pods that would be evicted, and the effect on their jobs."
   value       = { for v in coalesce(data.elastic_forecast.training.victims, []) : "${v.namespace}/${v.name}" => v.outcome }
 }

@@ -1,4 +1,4 @@
-# A job that another configuration manages: how far it is, and what it has been through.
+# The progress and the history of a job that another configuration manages.
 data "elastic_training_job" "low" {
   name      = "low-prio-job"
   namespace = "research"

@@ -60,13 +60,13 @@ variable "flavors" {
 }
 
 variable "cohort" {
-  description = "The cohort of queues that lend one another what they do not use; null for a queue by itself."
+  description = "The cohort, in which queues lend each other unused quota; null for a queue without a cohort."
   type        = string
   default     = null
 }
 
 variable "preemption" {
-  description = "Who makes room for a job of the team: less important ones of its own queue, and whoever borrows the team's quota. What each word means is in the documentation of elastic_cluster_queue."
+  description = "The workloads that a job of the team may preempt: lower-priority workloads of its queue, and workloads that borrow the team's quota. The documentation of elastic_cluster_queue explains the values."
   type = object({
     within_cluster_queue  = optional(string, "LowerPriority")
     reclaim_within_cohort = optional(string, "Any")

@@ -19,10 +19,10 @@ resource "elastic_cluster_queue" "research" {
     }]
   }]
 
-  # What the teams' queues do not use they lend to one another, and take back when they need it.
+  # The teams' queues lend each other unused quota, and reclaim it when they need it.
   cohort_name = "all-teams"
   preemption = {
-    within_cluster_queue  = "LowerPriority" # without it, nothing in this queue ever makes room
+    within_cluster_queue  = "LowerPriority" # by default, workloads of this queue are never preempted by others of the queue
     reclaim_within_cohort = "Any"
   }
 }

@@ -1,4 +1,4 @@
-# kube-scheduler removes pods of the lower class where one of the higher class has no room.
+# kube-scheduler preempts pods of the lower class if there is no capacity for a pod of the higher class.
 resource "elastic_priority_class" "low" {
   name        = "low-priority"
   value       = 100
@@ -8,6 +8,6 @@ resource "elastic_priority_class" "low" {
 resource "elastic_priority_class" "high" {
   name              = "high-priority"
   value             = 1000
-  preemption_policy = "PreemptLowerPriority" # the default; Never waits for room instead
+  preemption_policy = "PreemptLowerPriority" # the default; with Never, pods wait instead
   description       = "Masters, and jobs that cannot wait."
 }

@@ -1,4 +1,4 @@
-# A SkyPilot task file as it is: its labels name the queue and the priority class.
+# An unchanged SkyPilot task file: its labels name the queue and the priority class.
 resource "elastic_task" "low" {
   name      = "low"
   namespace = "team-a" # that of the queue
@@ -9,7 +9,7 @@ resource "elastic_task" "low" {
   depends_on = [elastic_local_queue.user_queue, elastic_workload_priority_class.low]
 }
 
-# The same by attributes, with what the file cannot say.
+# The same task with attributes, and with settings that the file cannot contain.
 resource "elastic_task" "train" {
   name      = "train"
   namespace = "team-a"
@@ -37,11 +37,11 @@ resource "elastic_task" "train" {
 
   recovery = {
     max_restarts_on_errors = 3
-    recover_on_exit_codes  = [33] # the program's own: a checkpoint was written, run again
+    recover_on_exit_codes  = [33] # the program's exit code after it has written a checkpoint: run again
   }
 }
 
-# On an accelerator that the provider does not know: what its nodes are marked with.
+# With an accelerator that the provider's table does not contain: its resource and node labels.
 resource "elastic_task" "npu" {
   name         = "npu"
   run          = "train --device npu"
@@ -49,13 +49,13 @@ resource "elastic_task" "npu" {
 
   accelerator_labels = {
     W10 = {
-      resource = "example.com/npu" # what a pod requests; nvidia.com/gpu by default
+      resource = "example.com/npu" # resource that a pod requests; nvidia.com/gpu by default
       labels   = { "example.com/npu" = ["w10"] }
     }
   }
 }
 
-# A container that fetches data first, without any rights, and an end after an hour at the latest.
+# An unprivileged init container that fetches data, and a time limit of one hour.
 resource "elastic_task" "fetched" {
   name                    = "fetched"
   run                     = "wc -w /data/words"
@@ -78,7 +78,7 @@ resource "elastic_task" "fetched" {
   }
 }
 
-# Through it the namespace's tasks reach a ClusterQueue, which has the quota: research is there already.
+# The namespace's tasks use the quota of a ClusterQueue through this queue; the ClusterQueue research already exists.
 resource "elastic_local_queue" "user_queue" {
   name          = "user-queue"
   namespace     = "team-a"

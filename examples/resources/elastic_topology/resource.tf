@@ -1,4 +1,4 @@
-# From the widest to the narrowest: pods of a workload are kept together in as narrow a domain as has room.
+# From the widest to the narrowest level: the pods of a workload are placed in the narrowest domain with enough capacity.
 resource "elastic_topology" "datacenter" {
   name = "datacenter"
   levels = [

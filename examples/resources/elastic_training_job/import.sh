@@ -1,2 +1,2 @@
-# By its namespace and name. What the cluster does not hold, such as wait_for, has its default then.
+# Import by namespace and name. Attributes that are not stored in the cluster, such as wait_for, get their defaults.
 terraform import elastic_training_job.digits default/digits

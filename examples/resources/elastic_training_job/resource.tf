@@ -1,9 +1,9 @@
-# One worker at least and four at most: the others are taken when somebody more important needs their room, and come back
-# when there is room again. The model is the same, bit for bit.
+# Between one and four workers. Workers above the minimum are preempted by higher-priority pods and recreated when there is
+# capacity. The final model is bit-identical.
 resource "elastic_training_job" "digits" {
   name  = "digits"
   image = "ghcr.io/elastic-training/elastic-trainer:0.1.0"
-  model = { name = "mnist" } # or { content = file("model.py") }: an ElasticDL model file, as it is
+  model = { name = "mnist" } # or { content = file("model.py") }: an unchanged ElasticDL model file
 
   data = {
     training         = "synthetic://digits?records=10000&seed=1" # or a path in the image or in a volume
@@ -14,7 +14,7 @@ resource "elastic_training_job" "digits" {
   training = {
     epochs         = 2
     minibatch_size = 10
-    grads_to_wait  = 4 # gradients added up for each step, however many workers compute them
+    grads_to_wait  = 4 # gradients averaged per step, however many workers compute them
   }
 
   master = {
@@ -30,13 +30,13 @@ resource "elastic_training_job" "digits" {
   }
 
   output     = "/output/digits"
-  checkpoint = { interval_steps = 500, max_to_keep = 3 } # an interrupted job continues from the newest whole one, to the same bits
-  evaluation = { interval_epochs = 1 }                   # of the validation data: Events, status and model.json tell the results
+  checkpoint = { interval_steps = 500, max_to_keep = 3 } # an interrupted job resumes from the newest intact checkpoint, with a bit-identical result
+  evaluation = { interval_epochs = 1 }                   # results are in Events, the status and model.json
   volumes    = [{ name = "output", mount_path = "/output", claim_name = "models", mount_on = "master" }]
 }
 
-# One job for each learning rate, under names that are made: digits-rate- and five letters. Each has an hour, and an apply
-# waits a quarter of one for it to be deleted.
+# One job per learning rate, with generated names: `digits-rate-` and five characters. Each may run for one hour; deletion may
+# take up to 15 minutes.
 resource "elastic_training_job" "rate" {
   for_each = toset(["0.1", "0.01"])
 

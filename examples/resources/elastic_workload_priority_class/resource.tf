@@ -1,4 +1,4 @@
-# Who is next in a queue, and who makes room for whom where a ClusterQueue preempts. Jobs name the class in
+# Determines the order in a queue, and which workloads a ClusterQueue preempts. Jobs name the class in
 # their label kueue.x-k8s.io/priority-class.
 resource "elastic_workload_priority_class" "low" {
   name        = "low-priority"

@@ -1,5 +1,5 @@
 # ElasticDL's "Elastic scheduling" tutorial, in HCL: on three nodes of 4 CPU and 15 GB, a low-priority job with two
-# workers runs until a high-priority job needs the room of one of them. README.md maps the tutorial's flags.
+# workers runs until a high-priority job needs the capacity of one of them. README.md lists the tutorial's flags.
 
 terraform {
   required_version = ">= 1.8"
@@ -22,7 +22,7 @@ resource "elastic_priority_class" "high" {
 resource "elastic_priority_class" "low" {
   name        = "low-priority"
   value       = 1000
-  description = "Workers that urgent jobs may take away."
+  description = "Workers that urgent jobs may preempt."
 }
 
 locals {
@@ -72,7 +72,7 @@ resource "elastic_training_job" "low" {
   }
 
   master = {
-    # As important as the urgent job's: whoever evicts a master ends a job, whoever evicts a worker slows it down.
+    # Same priority as the urgent job's master: evicting a master interrupts the whole job, evicting a worker only slows it down.
     priority_class_name = elastic_priority_class.high.name
     resources           = local.master_resources
   }

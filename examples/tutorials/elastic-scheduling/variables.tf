@@ -34,7 +34,7 @@ variable "submit_high" {
 }
 
 variable "low_workers" {
-  description = "Workers of the low-priority job when there is room."
+  description = "Maximum number of workers of the low-priority job."
   type        = number
   default     = 2
 }

@@ -39,7 +39,7 @@ resource "elastic_cluster_queue" "team" {
     }]
   }]
 
-  # The line that the page forgets. Kueue's default is Never: then a high-priority task waits behind a low one for ever.
+  # Missing in the tutorial. Kueue's default is Never: a high-priority task then waits until the low-priority task ends.
   preemption = { within_cluster_queue = "LowerPriority" }
 }
 
@@ -52,7 +52,7 @@ resource "elastic_local_queue" "user" {
 resource "elastic_workload_priority_class" "low" {
   name        = "low-priority" # the tasks' label kueue.x-k8s.io/priority-class
   value       = 100
-  description = "Development: runs while nobody more urgent needs the room, and is queued again afterwards."
+  description = "Development: preempted by higher-priority tasks, and queued again."
 }
 
 resource "elastic_workload_priority_class" "high" {

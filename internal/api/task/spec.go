@@ -142,7 +142,7 @@ const DefaultImage = "docker.io/library/debian:stable-slim"
 
 // DefaultTrainerImage is where a gang's supervisor comes from, for a release of the provider.
 func DefaultTrainerImage(version string) string {
-	return "ghcr.io/elastic-training/elastic-trainer:" + version
+	return trainingjob.DefaultImage(version)
 }
 
 // KeepDefaultImage is the image of a task that names none, and has had an image before: a release of the provider may

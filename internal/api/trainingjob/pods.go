@@ -51,7 +51,7 @@ func (d Definition) MasterTemplate() (corev1.PodTemplateSpec, error) {
 			DefaultMode:          new(int32(0o444)),
 		}},
 	}}, t.Spec.Volumes...)
-	if len(d.Job.Command) > 0 {
+	if len(d.Job.Command) > 0 && !d.Job.Collectives() {
 		d.addScript(&t)
 	}
 	c = &t.Spec.Containers[0]
@@ -66,6 +66,9 @@ func (d Definition) WorkerTemplate() (corev1.PodTemplateSpec, error) {
 	t := d.podTemplate(RoleWorker, d.Workers)
 	t.Spec.AutomountServiceAccountToken = new(false)
 	t.Spec.Containers[0].Args = []string{"worker"}
+	if d.Job.Collectives() {
+		t.Spec.Containers[0].Args = append(t.Spec.Containers[0].Args, "--elastic", ElasticCollectives)
+	}
 	return override(t, RoleWorker, d.Workers.PodOverrides)
 }
 
@@ -217,7 +220,7 @@ func (d Definition) volumes(role string) ([]corev1.Volume, []corev1.VolumeMount)
 		if !v.mountedBy(role) {
 			continue
 		}
-		readOnly := role == RoleWorker
+		readOnly := role == RoleWorker && !d.writtenByWorkers(v)
 		if v.ReadOnly != nil {
 			readOnly = *v.ReadOnly
 		}
@@ -225,6 +228,11 @@ func (d Definition) volumes(role string) ([]corev1.Volume, []corev1.VolumeMount)
 		mounts = append(mounts, corev1.VolumeMount{Name: v.Name, MountPath: v.MountPath, ReadOnly: readOnly})
 	}
 	return volumes, mounts
+}
+
+// writtenByWorkers reports whether a volume holds the checkpoints of a script that writes them itself.
+func (d Definition) writtenByWorkers(v Volume) bool {
+	return d.Job.Collectives() && within(d.Job.CheckpointRoot(), v.MountPath)
 }
 
 func (v Volume) mountedBy(role string) bool {

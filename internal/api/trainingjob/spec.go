@@ -3,7 +3,11 @@
 // provider applies what it renders, and the trainer reads what it defines.
 package trainingjob
 
-import corev1 "k8s.io/api/core/v1"
+import (
+	"path"
+
+	corev1 "k8s.io/api/core/v1"
+)
 
 // Keys of ConfigMap NAME-job, mounted at ConfigDir in the master, and of NAME-status and NAME-model.
 const (
@@ -74,8 +78,35 @@ type Job struct {
 	// elastic-trainer computes itself.
 	Command []string `json:"command,omitempty"`
 
+	// Elastic is workers.elastic in HCL: how a script's gradients are exchanged, one of ElasticModes. "" is ElasticGradients.
+	// It has no effect without a Command.
+	Elastic string `json:"elastic,omitempty"`
+
 	Checkpoint *Checkpoint `json:"checkpoint,omitempty"` // nil: one each epoch, and the newest few are kept
 	Evaluation *Evaluation `json:"evaluation,omitempty"` // nil: once, after the last step
+}
+
+// How the gradients of a script are exchanged, and what happens when workers come and go.
+const (
+	ElasticGradients   = "gradients"   // through the workers' and the master's processes; the others compute a lost worker's share
+	ElasticCollectives = "collectives" // the script's own process group, which the workers form anew in the same processes
+)
+
+// ElasticModes are the values of Job.Elastic.
+var ElasticModes = []string{ElasticGradients, ElasticCollectives}
+
+// Collectives reports whether the script exchanges gradients with collectives of its own.
+func (j Job) Collectives() bool { return len(j.Command) > 0 && j.Elastic == ElasticCollectives }
+
+// CheckpointRoot is the directory of the job's checkpoints, and "" for a job without an output.
+func (j Job) CheckpointRoot() string {
+	switch {
+	case j.Checkpoint != nil && j.Checkpoint.Directory != "":
+		return j.Checkpoint.Directory
+	case j.Output != "":
+		return path.Join(j.Output, CheckpointsDir)
+	}
+	return ""
 }
 
 // Evaluation says when the validation data are evaluated besides after the last step: training waits meanwhile, and

@@ -61,6 +61,7 @@ func (j Job) Problems() []Problem {
 	if a := j.Training.Aggregation; a != "" && !slices.Contains(Aggregations, a) {
 		out.add("training.aggregation", "is %q; gradients are added at the %s, or %s chooses", a, `"master" or by "allreduce" between the workers`, `"auto"`)
 	}
+	out.elastic(j)
 	out.checkpoint(j)
 	out.evaluation(j)
 	out.between("data.records_per_task", int64(j.Data.RecordsPerTask), 1, MaxRecordsPerTask)
@@ -74,6 +75,23 @@ func (j Job) Problems() []Problem {
 		out.add("output", "is %q; it must be an absolute path of a directory in a volume", j.Output)
 	}
 	return out
+}
+
+// elastic is what a mode other than the usual one requires: its script reads the records, and keeps the state, itself.
+func (p *problems) elastic(j Job) {
+	switch {
+	case j.Elastic != "" && !slices.Contains(ElasticModes, j.Elastic):
+		p.add("workers.elastic", "is %q; gradients are exchanged by the workers and the master (%q) or by the script itself (%q)", j.Elastic, ElasticGradients, ElasticCollectives)
+	case j.Elastic != "" && len(j.Command) == 0:
+		p.add("workers.elastic", "is %q, and the job has no command: only a script exchanges gradients itself", j.Elastic)
+	case !j.Collectives():
+	case !strings.HasPrefix(j.Data.Training, "indices://"):
+		p.add("data.training", "is %q; a script with collectives of its own reads the records itself: name them indices://NAME?records=N", j.Data.Training)
+	case j.Data.Validation != "":
+		p.add("data.validation", "is %q; a script with collectives of its own evaluates the model itself: remove it", j.Data.Validation)
+	case j.Output == "":
+		p.add("output", "is not set; a script with collectives of its own writes its checkpoints there, in a volume that all workers mount")
+	}
 }
 
 func (p *problems) checkpoint(j Job) {
@@ -184,12 +202,17 @@ func (d Definition) Warnings() []Problem {
 	if k := d.Job.Training.GradsToWait; k > 0 && d.Max > k {
 		out.add("workers.max", "is %d, but a step has only grads_to_wait = %d gradients to compute; the rest of the workers would idle", d.Max, k)
 	}
-	if d.Job.Output != "" && len(d.Master.PodOverrides) == 0 {
-		out.written("output", d.Job.Output, d.Volumes)
+	role, overrides := RoleMaster, d.Master.PodOverrides
+	if d.Job.Collectives() {
+		role, overrides = RoleWorker, d.Workers.PodOverrides
+	}
+	if d.Job.Output != "" && len(overrides) == 0 {
+		out.written("output", d.Job.Output, d.Volumes, role)
 		if c := d.Job.Checkpoint; c != nil && c.Directory != "" {
-			out.written("checkpoint.directory", c.Directory, d.Volumes)
+			out.written("checkpoint.directory", c.Directory, d.Volumes, role)
 		}
 	}
+	out.image(d)
 	out.queueWarning(d.Queue)
 	return out
 }
@@ -208,7 +231,7 @@ func containerOf(attribute string) string {
 
 // containersOf are the names of the containers that the pods of an attribute have without the user's.
 func (d Definition) containersOf(attribute string) []string {
-	if attribute == "master" && len(d.Job.Command) > 0 {
+	if attribute == "master" && len(d.Job.Command) > 0 && !d.Job.Collectives() {
 		return []string{RoleMaster, scriptContainer}
 	}
 	return []string{containerOf(attribute)}

@@ -94,11 +94,13 @@ func (p *problems) resources(field string, r *corev1.ResourceRequirements) {
 }
 
 // written says what is wrong with the place of a directory that the master writes.
-func (p *problems) written(attribute, dir string, volumes []Volume) {
-	i := slices.IndexFunc(volumes, func(v Volume) bool { return v.mountedBy(RoleMaster) && within(dir, v.MountPath) })
+func (p *problems) written(attribute, dir string, volumes []Volume, role string) {
+	i := slices.IndexFunc(volumes, func(v Volume) bool { return v.mountedBy(role) && within(dir, v.MountPath) })
 	switch {
 	case i < 0:
-		p.add(attribute, "is %q, in no volume that the master mounts: a pod's own file system is read-only, so nothing could be written there", dir)
+		p.add(attribute, "is %q, in no volume that %s: a pod's own file system is read-only, so nothing could be written there", dir, map[string]string{RoleMaster: "the master mounts", RoleWorker: "the workers mount"}[role])
+	case volumes[i].EmptyDir != nil && role == RoleWorker:
+		p.add(attribute, "is %q in volume %q, an empty_dir: the checkpoints are lost with the worker that has written them, and other workers cannot read them", dir, volumes[i].Name)
 	case volumes[i].EmptyDir != nil:
 		p.add(attribute, "is %q in volume %q, an empty_dir: the model and all checkpoints are lost with the master's pod", dir, volumes[i].Name)
 	case volumes[i].ConfigMap != "" || (volumes[i].ReadOnly != nil && *volumes[i].ReadOnly):

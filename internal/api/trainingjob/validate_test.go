@@ -14,6 +14,48 @@ func initContainer(c InitContainer) func(*Definition) {
 	return func(d *Definition) { d.Workers.InitContainers = []InitContainer{c} }
 }
 
+// collectives makes the job one whose script has collectives of its own.
+func collectives(d *Definition) {
+	d.Job.Command, d.Job.Elastic, d.Job.Output = []string{"python3"}, ElasticCollectives, "/output"
+	d.Job.Data = Data{Training: "indices://mine?records=9", Format: "recordio", Codec: "bytes", RecordsPerTask: 10}
+	d.Job.Training.Aggregation, d.Job.Evaluation = "", nil
+}
+
+func TestAJobWithCollectivesOfItsScriptNeedsNoFrameworkAtItsMasterAndAVolumeThatItsWorkersWrite(t *testing.T) {
+	d := tutorial()
+	collectives(&d)
+	d.Volumes = []Volume{
+		{Name: "data", MountPath: "/data", PVC: "data"}, {Name: "output", MountPath: "/output", PVC: "checkpoints", Mount: MountWorkers},
+	}
+	if problems := d.Problems(); len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	if warnings := d.Warnings(); len(warnings) > 0 {
+		t.Errorf("%v", warnings)
+	}
+	master, err := d.MasterTemplate()
+	if err != nil || len(master.Spec.Containers) != 1 {
+		t.Errorf("the master's containers: %v, %v", master.Spec.Containers, err)
+	}
+	worker, err := d.WorkerTemplate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := worker.Spec.Containers[0]
+	if got := strings.Join(c.Args, " "); got != "worker --elastic collectives" {
+		t.Errorf("a worker's arguments: %s", got)
+	}
+	for _, m := range c.VolumeMounts {
+		if readOnly, known := map[string]bool{"data": true, "output": false}[m.Name]; known && m.ReadOnly != readOnly {
+			t.Errorf("volume %s is mounted read-only: %t", m.Name, m.ReadOnly)
+		}
+	}
+	d.Volumes[1].Mount = MountMaster
+	if warnings := d.Warnings(); len(warnings) != 1 || !strings.Contains(warnings[0].Message, "the workers mount") {
+		t.Errorf("an output that only the master mounts: %v", warnings)
+	}
+}
+
 func TestProblems(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*Definition)
@@ -48,6 +90,23 @@ func TestProblems(t *testing.T) {
 		"a command for a built-in model": {func(d *Definition) {
 			d.ModelText, d.Job.Model.Name, d.Job.Command = "", "mnist", []string{"python3"}
 		}, "workers.command", "model.content"},
+		"an elastic mode that is none": {func(d *Definition) {
+			collectives(d)
+			d.Job.Elastic = "restart"
+		}, "workers.elastic", `"collectives"`},
+		"an elastic mode without a script": {func(d *Definition) { d.Job.Elastic = ElasticCollectives }, "workers.elastic", "has no command"},
+		"collectives on records that the trainer reads": {func(d *Definition) {
+			collectives(d)
+			d.Job.Data.Training = "synthetic://digits?records=10&seed=1"
+		}, "data.training", "indices://NAME?records=N"},
+		"collectives with validation data": {func(d *Definition) {
+			collectives(d)
+			d.Job.Data.Validation = "indices://mine?records=9"
+		}, "data.validation", "remove it"},
+		"collectives without an output": {func(d *Definition) {
+			collectives(d)
+			d.Job.Output, d.Job.Checkpoint = "", nil
+		}, "output", "all workers mount"},
 		"a volume with the name of a script's own": {func(d *Definition) { d.Volumes[1].Name = "elastic-scratch" }, "volumes[1].name", "another volume"},
 		"a format that nobody reads yet":           {func(d *Definition) { d.Job.Data.Format = "parquet" }, "data.format", "recordio"},
 		"columns of what is no CSV":                {func(d *Definition) { d.Job.Data.CSV = &CSV{Columns: map[string][]string{"label": {"y"}}} }, "data.csv", `set format = "csv"`},
@@ -183,6 +242,12 @@ func TestWarnings(t *testing.T) {
 		"a minimum with the class of the other workers": {func(d *Definition) {
 			d.Queue = &Queue{Name: "q", PriorityClass: "low", MinPriorityClass: "low"}
 		}, "queue.min_workload_priority_class"},
+		"an image of ElasticDL":                       {func(d *Definition) { d.Image = "gcr.io/project/elasticdl:dev@sha256:0123" }, "image"},
+		"data in no volume":                           {func(d *Definition) { d.Job.Data.Training = "/mnist/train" }, "data.training"},
+		"validation data in no volume":                {func(d *Definition) { d.Job.Data.Validation = "/data2/test" }, "data.validation"},
+		"data that only the workers mount":            {func(d *Definition) { d.Volumes[1].Mount, d.Job.Data.Validation = MountWorkers, "" }, "data.training"},
+		"nothing about data in an image of its own":   {func(d *Definition) { d.Image, d.Job.Data.Training = "example.com/mnist:1", "/mnist/train" }, ""},
+		"nothing about data of an object store":       {func(d *Definition) { d.Job.Data.Training = "s3://bucket/mnist" }, ""},
 		"nothing about a minimum with a higher class": {func(d *Definition) { d.Queue = &Queue{Name: "q", PriorityClass: "low", MinPriorityClass: "mid"} }, ""},
 	} {
 		t.Run("a warning about "+name, func(t *testing.T) {

@@ -21,9 +21,9 @@ func newCompare() *cobra.Command {
 		Use:   "compare SCENARIO SCENARIO...",
 		Short: "Run several scenarios and compare their metrics",
 		Long: `Run scenarios one after the other and print a column of metrics for each. Use it to see
-what a queue policy, preemption, more nodes, or elastic jobs instead of gangs would
-change. Compare scenarios that differ in one thing only. --seed gives all of them the
-same random numbers.`,
+what a queue policy, preemption, more nodes, or elastic jobs instead of gang-scheduled
+jobs would change. Compare scenarios that differ in one property only. With --seed, all
+of them use the same random numbers.`,
 		Example: `  elastic-sim compare examples/scenarios/research-in-gangs.yaml \
       examples/scenarios/research-in-elastic-jobs.yaml
   elastic-sim compare --seed 3 never.yaml lower-priority.yaml`,
@@ -52,7 +52,7 @@ same random numbers.`,
 			return printTable(cmd.OutOrStdout(), sideBySide(paths, summaries))
 		},
 	}
-	c.Flags().Uint64Var(&seed, "seed", 0, "seed for every scenario, in place of its own")
+	c.Flags().Uint64Var(&seed, "seed", 0, "seed for every scenario; overrides the scenario's seed")
 	cli.Seed(c, "seed")
 	c.Flags().BoolVar(&asJSON, "json", false, "print the summaries as a JSON list")
 	return c

@@ -16,19 +16,20 @@ func newConformance() *cobra.Command {
 	var outcomes, quiet bool
 	c := &cobra.Command{
 		Use:   "conform PATH...",
-		Short: "Compare the engine with recordings of a real Kueue",
-		Long: `Replay recorded scenarios in the engine and compare its decisions with those of a real
-Kueue. A PATH is a .json file (one recording), a .jsonl file (one recording per line),
-either of them with .gz, or a directory of such files.
+		Short: "Compare the engine with recorded decisions of Kueue",
+		Long: `Replay recorded scenarios in the engine and compare its decisions with recorded
+decisions of Kueue. A PATH is a .json file (one recording), a .jsonl file (one recording
+per line), either of them gzip-compressed (.gz), or a directory of such files.
 
 The command prints one line for each scenario that differs, with the first difference,
-and then the number of equal scenarios. It compares only what does not depend on timing
-(the "checks" of a recording): for each step the events as a set; for each workload its
-state, queue, count, flavors, pod sets, priority and evictions; for each queue the
-reserved and borrowed quota.
+and then the number of scenarios that match. It compares only what does not depend on
+timing (the "checks" of a recording). For each step: the set of events. For each
+workload: state, queue, count, flavors, pod sets, priority and evictions. For each
+queue: reserved and borrowed quota.
 
-With --outcomes it compares nothing and writes the decisions of the engine: one line
-{"name": ..., "outcomes": [...]} for each scenario, in the format of recordings.`,
+With --outcomes the command does not compare, but writes the decisions of the engine:
+one line {"name": ..., "outcomes": [...]} for each scenario, in the format of
+recordings.`,
 		Example: `  elastic-sim conform recordings/ more.jsonl.gz
   elastic-sim conform --outcomes one.json | jq .outcomes[3].events`,
 		Args:              cli.NeedsArguments("PATH..."),
@@ -42,8 +43,8 @@ With --outcomes it compares nothing and writes the decisions of the engine: one 
 	}
 	c.Flags().BoolVar(&outcomes, "outcomes", false, "write the decisions of the engine instead of comparing")
 	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "print the count only")
-	cli.Exits(c, 0, "all scenarios are equal")
-	cli.Exits(c, cli.Failed, "some differ, or cannot be read")
+	cli.Exits(c, 0, "all scenarios match")
+	cli.Exits(c, cli.Failed, "at least one scenario differs or cannot be read")
 	return c
 }
 

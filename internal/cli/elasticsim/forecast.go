@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -15,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/cli"
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
@@ -51,12 +48,14 @@ now, one after the other: whether their queues admit them, where and when their 
 start, and which pods they evict. This is the forecast of terraform plan. It changes
 nothing and reserves nothing.
 
-The file contains Kubernetes objects: Pod, Job, CronJob, Deployment, ReplicaSet,
-StatefulSet, DaemonSet, JobSet, TrainJob with its runtime, RayJob, RayCluster, MPIJob,
-PyTorchJob and similar kinds, LeaderWorkerSet, AppWrapper, and pod groups of Kueue;
-forecasts of other kinds with pod templates are approximate. Classes, queues, quotas,
-limits and Services in the same file are treated as applied. Or the file contains a
-SkyPilot task, or descriptions of jobs:
+The file contains Kubernetes objects. Supported are the workloads of Kubernetes (Pod,
+Job, CronJob, Deployment, ReplicaSet, StatefulSet, DaemonSet), JobSet, Kubeflow
+(TrainJob with its runtime, MPIJob, PyTorchJob and similar kinds), Ray (RayJob,
+RayCluster, RayService), LeaderWorkerSet, AppWrapper and Kueue's pod groups. For other
+kinds with pod templates the forecast is approximate. Classes, queues, quotas, limits
+and Services in the same file are treated as if they were already applied.
+
+The file may instead contain a SkyPilot task, or job descriptions:
 
   name: high-prio-job
   pods:
@@ -64,14 +63,14 @@ SkyPilot task, or descriptions of jobs:
     - {name: worker, count: 4, min: 1, requests: {cpu: "3"},
        starts_after_previous: true}
 
-with queue: {name: ..., workload_priority_class: ...} for Kueue, and for pods also
-labels, node_selector and tolerations. "-" is standard input.
+A job may also have queue: {name: ..., workload_priority_class: ...} for Kueue; a pod
+may also have labels, node_selector and tolerations.
 
-With --plan the file is a Terraform plan in JSON. Everything that it creates, changes,
-replaces and destroys with the providers elastic, kubernetes, kubectl and helm is
-included, in dependency order. Secret values of a plan are never printed.
+With --plan the file is a Terraform plan in JSON. The forecast includes everything that
+the plan creates, changes, replaces or destroys with the providers elastic, kubernetes,
+kubectl and helm, in dependency order. Sensitive values of a plan are never printed.
 
-The exit code reports the outcome; for several jobs it is that of the worst.`,
+The exit code reports the outcome; for several jobs, the worst outcome.`,
 		Example: `  elastic-sim forecast -f job.yaml
   elastic-sim forecast -f low.yaml -n team-a --context production
   kubectl create job x --image=busybox --dry-run=client -o yaml |
@@ -87,37 +86,37 @@ The exit code reports the outcome; for several jobs it is that of the worst.`,
 	c.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig `file` (default $KUBECONFIG, then ~/.kube/config)")
 	c.Flags().StringVar(&f.context, "context", "", "context of the kubeconfig (default the current one)")
 	c.Flags().StringVarP(&f.namespace, "namespace", "n", corev1.NamespaceDefault, "namespace of jobs that do not name one")
-	c.Flags().DurationVar(&f.timeout, "timeout", 30*time.Second, "timeout of reading the cluster")
+	c.Flags().DurationVar(&f.timeout, "timeout", 30*time.Second, "timeout for reading the cluster")
 	c.Flags().BoolVar(&f.asJSON, "json", false, "print one line of JSON per job; same as --format json")
 	c.Flags().StringVar(&f.format, "format", "text", "output format: text, json or markdown")
 	cli.CompleteFrom(c, "format", "text", "json", "markdown")
 	cli.CompleteFiles(c, "plan", "json")
-	c.Flags().BoolVar(&f.noDryRun, "no-dry-run", false, "compute the defaults and checks of the API server instead of creating the pods as a server-side dry run")
-	c.Flags().StringSliceVar(&f.accepted, "accepted-reasons", nil, "exit with 13 when a forecast is approximate, except for reasons with these `codes`; \"none\" accepts none")
+	c.Flags().BoolVar(&f.noDryRun, "no-dry-run", false, "apply the API server's defaults and validation locally, instead of sending the pods as a server-side dry run")
+	c.Flags().StringSliceVar(&f.accepted, "accepted-reasons", nil, "exit with 13 if a forecast is approximate for any reason that is not in this list of `codes`; \"none\" accepts no reason")
 	cli.NotNegative(c, "timeout")
 	cli.CompleteFiles(c, "filename", "yaml", "yml", "json")
 	cli.CompleteFiles(c, "kubeconfig")
 	cli.CompleteFlag(c, "context", f.contexts)
-	cli.Exits(c, forecastCodes[forecast.Fits], "it fits")
-	cli.Exits(c, forecastCodes[forecast.Preempts], "it starts by preempting others")
-	cli.Exits(c, forecastCodes[forecast.Pends], "it waits")
-	cli.Exits(c, forecastCodes[forecast.Never], "it can never run")
-	cli.Exits(c, approximateCode, "with --accepted-reasons: it is approximate for another reason")
-	cli.Exits(c, cli.Failed, "no forecast was possible")
+	cli.Exits(c, forecastCodes[forecast.Fits], "the job starts without evicting pods")
+	cli.Exits(c, forecastCodes[forecast.Preempts], "the job starts after preempting others")
+	cli.Exits(c, forecastCodes[forecast.Pends], "the job waits")
+	cli.Exits(c, forecastCodes[forecast.Never], "the job can never run")
+	cli.Exits(c, approximateCode, "the forecast is approximate for a reason that is not accepted")
+	cli.Exits(c, cli.Failed, "no forecast is possible")
 	return c
 }
 
 // contexts completes by those of the kubeconfig.
 func (f *forecastFlags) contexts(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-	files, err := f.kubeconfigs()
+	files, err := cluster.KubectlConfigs(f.kubeconfig)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	config, err := (&clientcmd.ClientConfigLoadingRules{Precedence: files}).Load()
+	names, err := cluster.Contexts(files)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return cli.Beginning(typed, slices.Sorted(maps.Keys(config.Contexts)))
+	return cli.Beginning(typed, names)
 }
 
 func (f forecastFlags) run(ctx context.Context, in io.Reader, out io.Writer) error {
@@ -142,7 +141,7 @@ func (f forecastFlags) run(ctx context.Context, in io.Reader, out io.Writer) err
 	if err != nil {
 		return err
 	}
-	kubeconfigs, err := f.kubeconfigs()
+	kubeconfigs, err := cluster.KubectlConfigs(f.kubeconfig)
 	if err != nil {
 		return err
 	}
@@ -226,21 +225,6 @@ func (f forecastFlags) read(in io.Reader) ([]byte, error) {
 	}
 	defer file.Close()
 	return io.ReadAll(io.LimitReader(file, most+1))
-}
-
-// kubeconfigs are the files that kubectl would read.
-func (f forecastFlags) kubeconfigs() ([]string, error) {
-	if f.kubeconfig != "" {
-		return []string{f.kubeconfig}, nil
-	}
-	if list := filepath.SplitList(os.Getenv("KUBECONFIG")); len(list) > 0 {
-		return list, nil
-	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return nil, fmt.Errorf("no --kubeconfig, no $KUBECONFIG, and %w", err)
-	}
-	return []string{filepath.Join(home, ".kube", "config")}, nil
 }
 
 // explained is an error of the cluster in words.

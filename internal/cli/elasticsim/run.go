@@ -32,10 +32,10 @@ func newRun() *cobra.Command {
 		Short: "Run a scenario in virtual time",
 		Long: `Simulate a scenario, in which jobs arrive, wait, compute, shrink, are evicted and end,
 and print waiting times by priority, utilisation, evictions, lost work and goodput.
-Quota follows Kueue's rules, placement follows kube-scheduler's, and elastic jobs
-follow the rules of the real master.
+Quota follows Kueue's rules, placement follows kube-scheduler's rules, and elastic jobs
+behave as with elastic-trainer's master.
 
-A SCENARIO is a YAML file; examples/scenarios contains some to start from. Its nodes,
+A SCENARIO is a YAML file; examples/scenarios contains examples. Its nodes,
 classes, queues and jobs use the field names of Kubernetes and Kueue. For example:
 
   name: Two jobs
@@ -45,7 +45,7 @@ classes, queues and jobs use the field names of Kubernetes and Kueue. For exampl
     - name: gang                 # pods that compute only while all of them run
       gang: {pods: 2, requests: {cpu: "3"}, priorityClass: low, runs: 20m,
              checkpointEvery: 5m}
-    - name: elastic              # a master, and workers that come and go
+    - name: elastic              # a master, and preemptible workers
       submit: 5m
       elastic:
         master: {requests: {cpu: "1"}, priorityClass: high}
@@ -53,7 +53,7 @@ classes, queues and jobs use the field names of Kubernetes and Kueue. For exampl
         steps: 10000
         speed: {stepsPerSecond: {1: 10, 2: 19, 3: 26}}
 
-In addition to jobs, or in their place, a scenario may name a recorded trace (trace:
+In addition to jobs, or instead of them, a scenario may name a recorded trace (trace:
 {format: philly, jobs: cluster_job_log, nodes: cluster_machine_list}). The formats are
 alibaba-gpu-v2023, alibaba-spot-v2026, philly, helios, and synthetic, which needs no
 file.
@@ -75,7 +75,7 @@ The same scenario and seed produce the same event log, byte for byte, on every m
 	c.Flags().StringVar(&flags.log, "log", "", "write every event to this `file` as JSON lines; - is standard output, without the summary")
 	cli.CompleteFiles(c, "output", "html")
 	cli.CompleteFiles(c, "log", "jsonl")
-	c.Flags().Uint64Var(&flags.seed, "seed", 0, "seed in place of the scenario's")
+	c.Flags().Uint64Var(&flags.seed, "seed", 0, "seed; overrides the scenario's")
 	cli.Seed(c, "seed")
 	c.Flags().BoolVar(&flags.json, "json", false, "print the summary as JSON")
 	return c

@@ -41,9 +41,12 @@ func NewRoot(version string) *cobra.Command {
 		Use:   "elastic-trainer",
 		Short: "Train models with preemptible workers",
 		Long: `elastic-trainer trains Keras models (functional API, in ElasticDL's format) and Python
-scripts with workers that may be preempted, killed and replaced at any time: the final
-model is the same, bit for bit. The same binary runs as master and worker of an
-elastic_training_job, or trains on one machine without a cluster.
+scripts with workers that may be preempted, killed and replaced at any time. The final
+Keras model is bit-identical. With a script, every record is counted once per epoch;
+results of scripts may differ between different hardware.
+
+The same binary runs as master and worker of an elastic_training_job, or trains on one
+machine without a cluster.
 
 Flag names follow ElasticDL; _ and - are interchangeable.`,
 		Example: `  elastic-trainer train --model mnist --train-data-dir synthetic://digits --output out
@@ -54,6 +57,9 @@ Flag names follow ElasticDL; _ and - are interchangeable.`,
 		return pflag.NormalizedName(strings.ReplaceAll(name, "_", "-")) // ElasticDL writes --job_name
 	})
 	addGroup(root, "people", "User commands:", newTrain(), newEvaluate(), newPredict(), newModel(), newData(), newPythonModule())
+	if commands := clusterCommands(version); len(commands) > 0 {
+		addGroup(root, "cluster", "Commands for jobs in a cluster:", commands...)
+	}
 	addGroup(root, "pods", "Commands used inside pods:", newMaster(), newScript(), newWorker(version), newGang())
 	cli.Configure(root)
 	return root
@@ -97,9 +103,9 @@ type computeFlags struct {
 	level   string
 }
 
-func (c *computeFlags) register(cmd *cobra.Command) {
+func (c *computeFlags) register(cmd *cobra.Command, threads string) {
 	f := cmd.Flags()
-	f.IntVar(&c.options.Threads, "threads", 0, "compute threads per worker; 0: the number of CPUs, and with --worker-command OMP_NUM_THREADS or 1")
+	f.IntVar(&c.options.Threads, "threads", 0, threads)
 	f.StringVar(&c.options.Kernel, "kernel", os.Getenv("ELASTIC_KERNEL"), "avx512, avx2, neon or portable (default: the fastest that this CPU supports; env ELASTIC_KERNEL)")
 	f.Int64Var(&c.options.Cache, "data-cache", 0, "bytes of decoded records to cache; 0: derived from the memory limit")
 	cli.InRange(cmd, "threads", 0, maxThreads)

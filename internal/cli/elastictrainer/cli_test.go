@@ -36,7 +36,7 @@ func TestBadCommandLinesAreRefusedWithASentence(t *testing.T) {
 		want string
 	}{
 		"a job name that is no DNS label":      {train("--job_name=Low_Prio"), "Low_Prio"},
-		"no minibatch":                         {train("--minibatch_size=0"), "minibatch_size"},
+		"no minibatch":                         {train("--minibatch_size=0"), "--minibatch-size"},
 		"a codec that there is not":            {train("--codec_type=json"), "codec"},
 		"fewer workers than the minimum":       {train("--num_worker=1", "--min-worker=2"), "--min-worker=2"},
 		"an unknown flag":                      {train("--num-workers=2"), "num-workers"},

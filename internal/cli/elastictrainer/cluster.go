@@ -22,6 +22,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/observe/web"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/coordinator"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/groupmaster"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/job"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/kube"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/master"
@@ -39,8 +40,8 @@ func newMaster() *cobra.Command {
 		Long: `The master's pod of an elastic_training_job runs this command: it creates worker pods,
 assigns work to them, and writes the status and the final model.
 
-It runs as the child of a small supervisor, which restarts it immediately when it is
-killed or crashes: the workers still hold the newest state.`,
+It runs under a supervisor process, which restarts it immediately if it is killed or
+crashes. The restarted master fetches the newest state from the workers.`,
 		Example: "  elastic-trainer master --job /etc/elastic/job.json",
 		Args:    cli.NeedsArguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -54,10 +55,10 @@ killed or crashes: the workers still hold the newest state.`,
 	cmd.Flags().StringVar(&listen, "listen", fmt.Sprintf("127.0.0.1:%d", trainingjob.MasterPort), "address on which to listen for workers")
 	cmd.Flags().StringVar(&credentials, "credentials", trainingjob.CredentialsDir, "`directory` with the job's certificate, key and token")
 	cmd.Flags().StringVar(&statusAddress, "status-address", fmt.Sprintf("127.0.0.1:%d", trainingjob.StatusPort), "address that serves the job's page, /metrics, /healthz and /readyz; empty: off. The pod's loopback address is served too, for kubectl port-forward")
-	cmd.Flags().BoolVar(&supervised, "supervised", false, "run the master without a supervisor")
+	cmd.Flags().BoolVar(&supervised, "supervised", false, "a supervisor has started this process, so do not start another (set by the supervisor)")
 	cmd.Flags().StringVar(&c.options.ScriptShared, strings.TrimPrefix(trainingjob.ScriptSharedFlag, "--"), "", "`directory` shared with the container that runs \"elastic-trainer script\", for a job with a command; empty: run the command as a child of the master")
 	cmd.Flags().BoolVar(&signed, strings.TrimPrefix(trainingjob.SignedFlag, "--"), false, "accept only a job description that is signed with the credentials")
-	c.register(cmd)
+	c.register(cmd, "compute threads; 0: one per CPU, at most 8, or OMP_NUM_THREADS or 1 if the job has a command")
 	cli.Exits(cmd, coordinator.ExitDone, "the job is done")
 	cli.Exits(cmd, coordinator.ExitJobFailed, "the job failed permanently; a restart does not help")
 	cli.Exits(cmd, trainingjob.ExitOther, "another master runs the job")
@@ -205,7 +206,11 @@ func runMaster(cmd *cobra.Command, c *computeFlags, jobFile, listen, credentials
 	}
 	running, stop := untilStopped(ctx, cluster, log)
 	defer stop()
-	result, err := master.Run(running, master.Config{
+	run := master.Run
+	if spec.Collectives() {
+		run = groupmaster.Run
+	}
+	result, err := run(running, master.Config{
 		Job: j, JobJSON: text, ModelName: name, Min: minimum, Max: most, Queued: launcher.Queued(), LastWorker: lastWorker, Existing: existing,
 		Listener: listener, Credentials: credentials, Launcher: launcher, Fence: fence, Reporter: reporter, History: recorder,
 		Store: files, Log: log,
@@ -283,13 +288,13 @@ func jobFailed(err error) error {
 func newWorker(version string) *cobra.Command {
 	var c computeFlags
 	var cfg worker.Config
-	var credentials string
+	var credentials, elastic string
 	cmd := &cobra.Command{
 		Use:   "worker --master HOST:PORT --id N",
 		Short: "Run a worker, which computes gradients for a master",
-		Long: `A worker's pod runs this command. It gets the job from the master, reads the data from
-its own volumes, and computes the gradients assigned to it until the master dismisses
-it.`,
+		Long: `A worker's pod runs this command. It receives the job from the master, reads the data
+from its own volumes, and computes the gradients assigned to it until the master tells
+it to stop.`,
 		Example: "  elastic-trainer worker --master 10.0.0.7:50001 --id 0",
 		Args:    cli.NeedsArguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -299,6 +304,7 @@ it.`,
 			}
 			c.options.ScriptOutput = labelled{cmd.ErrOrStderr(), fmt.Sprintf("worker %d", cfg.ID)}
 			c.options.Memory = data.MemoryBytes()
+			cfg.Member = elastic == trainingjob.ElasticCollectives
 			cfg.Log, cfg.Job, cfg.Build, cfg.Node = log, c.options, version, os.Getenv("MY_NODE_NAME")
 			if cfg.Credentials, err = wire.LoadCredentials(c.options.Resolve(credentials)); err != nil {
 				return err
@@ -310,15 +316,17 @@ it.`,
 	f.StringVar(&cfg.Master, "master", "", "address of the master (required)")
 	f.IntVar(&cfg.ID, "id", 0, "number of this worker (required)")
 	f.StringVar(&credentials, "credentials", trainingjob.CredentialsDir, "`directory` with the job's certificate and token")
-	f.DurationVar(&cfg.MasterTimeout, "master-timeout", 120*time.Second, "how long to wait for a master")
+	f.DurationVar(&cfg.MasterTimeout, "master-timeout", 120*time.Second, "time limit of the connection to a master")
 	f.StringVar(&cfg.PeerHost, "peer-host", "", "address at which other workers reach this one, on any free port (default: the one used to reach the master)")
 	f.DurationVar(&cfg.Pace, "pace", 0, "minimum time per gradient, to simulate slower hardware")
-	c.register(cmd)
+	f.StringVar(&elastic, "elastic", trainingjob.ElasticGradients, "how the job's script exchanges gradients: gradients or collectives; the master passes it on")
+	cli.CompleteFrom(cmd, "elastic", trainingjob.ElasticModes...)
+	c.register(cmd, "compute threads; 0: one per CPU, at most 8, or OMP_NUM_THREADS or 1 if the job has a command")
 	cli.InRange(cmd, "id", 0, math.MaxInt32)
 	cli.NotNegative(cmd, "master-timeout")
 	cli.NotNegative(cmd, "pace")
 	cli.Require(cmd, "master", "id")
-	cli.Exits(cmd, 0, "dismissed by the master")
-	cli.Exits(cmd, exitLeft, "interrupted, or no master answered")
+	cli.Exits(cmd, 0, "stopped by the master")
+	cli.Exits(cmd, exitLeft, "interrupted, or no master was reachable")
 	return cmd
 }

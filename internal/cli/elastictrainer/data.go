@@ -42,7 +42,7 @@ type source struct {
 func (s *source) register(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&s.spec.Format, "data-format", "", dataset.FormatChoice()+" (default: from the file names)")
-	f.StringVar(&s.spec.Codec, "codec-type", "", "how records are encoded: bytes or tf_example")
+	f.StringVar(&s.spec.Codec, "codec-type", "", "encoding of the source records: bytes or tf_example")
 	s.csv.register(f)
 	f.StringVar(&s.model, "model", "", "model file or built-in model that defines the features of the records")
 	cli.CompleteFrom(c, "data-format", dataset.Formats()...)
@@ -79,8 +79,8 @@ func (s *source) of(path string) (data.Spec, error) {
 type csvFlags struct{ columns, words []string }
 
 func (c *csvFlags) register(f *pflag.FlagSet) {
-	f.StringArrayVar(&c.columns, "csv-columns", nil, "columns of a feature whose name differs, for example label=species or features=length,width; may be repeated")
-	f.StringArrayVar(&c.words, "csv-words", nil, "categories of a text column in index order, for example species=setosa,versicolor,virginica; may be repeated")
+	f.StringArrayVar(&c.columns, "csv-columns", nil, "CSV columns of a feature, if their names differ from its name; for example label=species or features=length,width; may be repeated")
+	f.StringArrayVar(&c.words, "csv-vocabularies", nil, "categories of a text column in index order, for example species=setosa,versicolor,virginica; may be repeated")
 }
 
 // finish is nil where nothing is said.
@@ -92,7 +92,7 @@ func (c *csvFlags) finish() (*trainingjob.CSV, error) {
 	if err != nil {
 		return nil, err
 	}
-	words, err := namedLists("--csv-words", c.words)
+	words, err := namedLists("--csv-vocabularies", c.words)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +129,7 @@ func (o *output) register(c *cobra.Command, codec string) {
 	f.StringVar(&o.Codec, "to-codec", "", codec)
 	f.StringVar(&o.compressor, "compressor", "", "compression of RecordIO chunks: snappy (default), gzip or none; of TFRecord files: none (default), gzip or zlib")
 	f.Int64Var(&o.RecordsPerFile, "records-per-file", datacmd.DefaultRecordsPerFile, "records per file")
-	f.IntVar(&o.RecordsPerChunk, "records-per-chunk", 0, "records per RecordIO chunk; 0: by size. For large data use the value of --record-per-task")
+	f.IntVar(&o.RecordsPerChunk, "records-per-chunk", 0, "records per RecordIO chunk; 0: limited by chunk size only. For large data sets, use the --record-per-task value of the training")
 	cli.InRange(c, "records-per-file", 1, maxRecords)
 	cli.InRange(c, "records-per-chunk", 0, trainingjob.MaxRecordsPerTask)
 	f.BoolVar(&o.Force, "force", false, "overwrite existing files")
@@ -181,12 +181,13 @@ func newSynth() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "synth [digits|shapes|frappe|census] --output DIR",
 		Short: "Create a synthetic data set from a seed",
-		Long: `Create a synthetic data set, which depends on the seed alone:
+		Long: `Create a synthetic data set. It depends only on the seed:
 
   digits  images of digits, 28×28, for the model mnist (the default)
   shapes  coloured images, 32×32, for cifar10 and resnet
-  frappe  app usage in context, ten of 5,382 categories per record, for deepfm
-  census  income, by categories and numbers, for wide_deep and census_dnn`,
+  frappe  app usage with context; each record has ten of 5,382 categories; for deepfm
+  census  income prediction from categorical and numeric features, for wide_deep and
+          census_dnn`,
 		Example: `  elastic-trainer data synth --output digits/train --records 10000 --seed 1
   elastic-trainer data synth census --output census --to-format tfrecord`,
 		Args: cli.NeedsArguments("[SET]"),
@@ -204,7 +205,7 @@ func newSynth() *cobra.Command {
 			return printPaths(cmd)(datacmd.Synth(cmd.Context(), set, records, seed, o.Output))
 		},
 	}
-	o.register(c, "how records are encoded: bytes or tf_example; empty means bytes for digits in RecordIO, and tf_example otherwise")
+	o.register(c, "encoding of the records: bytes or tf_example (default: bytes for digits in RecordIO, tf_example otherwise)")
 	c.Flags().Int64Var(&records, "records", 10000, "number of records")
 	cli.InRange(c, "records", 1, maxRecords)
 	c.Flags().Uint64Var(&seed, "seed", 1, "random seed of the records")
@@ -219,14 +220,14 @@ func newConvert() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "convert SOURCE --output DIR",
 		Short: "Convert a data set to another format or codec, or extract a part",
-		Long: `Convert a data set. Images and labels (MNIST's IDX files, synthetic digits) become
-records as ElasticDL's generator writes them: image float32[1,28,28] with pixels 0 to
-255, label int64[1]. Rows of CSV become tf_examples with a feature for every column. To
-split off validation data, convert twice with different values of --part.`,
+		Long: `Convert a data set. Images and labels (MNIST's IDX files, synthetic digits) are written
+in the record format of ElasticDL's generator: image float32[1,28,28] with pixels 0 to
+255, label int64[1]. Rows of CSV are written as tf_examples with a feature for every
+column. To split off validation data, convert twice with different values of --part.`,
 		Example: `  elastic-trainer data convert mnist --output mnist/train --part 0:8000
   elastic-trainer data convert mnist --output mnist/test --part 8000:
   elastic-trainer data convert iris.csv --output iris --to-format tfrecord \
-      --csv-columns label=species --csv-words species=setosa,versicolor,virginica`,
+      --csv-columns label=species --csv-vocabularies species=setosa,versicolor,virginica`,
 		Args:              cli.NeedsArguments("SOURCE"),
 		ValidArgsFunction: cli.FirstArgument(dataPaths),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -245,8 +246,8 @@ split off validation data, convert twice with different values of --part.`,
 		},
 	}
 	s.register(c)
-	o.register(c, "how the new records are encoded: bytes or tf_example; empty keeps the source's (CSV: tf_example; images: bytes, in tfrecord tf_example)")
-	c.Flags().StringVar(&part, "part", "", "write the records LO:HI only, counted over all files (default all)")
+	o.register(c, "encoding of the new records: bytes or tf_example (default: that of the source; for CSV tf_example; for images bytes, or tf_example with --to-format tfrecord)")
+	c.Flags().StringVar(&part, "part", "", "write only records LO to HI-1 of LO:HI, numbered from 0 across all files; LO or HI may be omitted (default all)")
 	return c
 }
 
@@ -259,8 +260,8 @@ func newInspect() *cobra.Command {
 		Use:   "inspect PATH",
 		Short: "Show formats, features and chunk sizes of a data set",
 		Long: `Show the properties of a data set that matter for training: formats, codecs,
-compression, records and their features, and chunks that are larger than the records
-assigned to a worker at a time. PATH is a directory, a file, or synthetic://digits.`,
+compression, records and their features, and chunks with more records than are assigned
+to a worker at a time. PATH is a directory, a file, or synthetic://digits.`,
 		Example: `  elastic-trainer data inspect digits/train
   elastic-trainer data inspect synthetic://digits --sheet digits.png`,
 		Args:              cli.NeedsArguments("PATH"),
@@ -280,11 +281,11 @@ assigned to a worker at a time. PATH is a directory, a file, or synthetic://digi
 		},
 	}
 	s.register(c)
-	c.Flags().IntVar(&o.RecordsPerTask, "record-per-task", 100, "records per unit of work; larger chunks are reported")
+	c.Flags().IntVar(&o.RecordsPerTask, "record-per-task", 100, "records that are assigned to a worker at a time; larger chunks are reported")
 	cli.InRange(c, "record-per-task", 1, trainingjob.MaxRecordsPerTask)
 	c.Flags().StringVar(&sheet, "sheet", "", "write the first images to this PNG `file` (IDX and synthetic data)")
 	cli.CompleteFiles(c, "sheet", "png")
-	c.Flags().Int64Var(&images, "sheet-images", 200, "images on the sheet")
+	c.Flags().Int64Var(&images, "sheet-images", 200, "number of images in the --sheet file")
 	cli.InRange(c, "sheet-images", 1, maxSheetImages)
 	return c
 }

@@ -24,14 +24,14 @@ func newEvaluate() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "evaluate --model-file FILE|--model NAME --model-dir DIR|--checkpoint FILE --validation-data-dir DIR",
 		Short: "Evaluate a trained model: loss and metrics on a data set",
-		Long: `Evaluate a trained model on a data set, in inference mode: its loss, and the metrics
-that the model file defines (eval_metrics_fn). The model is that of a finished job, or
-any checkpoint.
+		Long: `Compute the loss of a trained model on a data set, in inference mode, and the metrics
+that the model file defines (eval_metrics_fn). The model comes from a finished job or a
+checkpoint.
 
-For the model of a finished job and its validation data the result equals that in
-model.json, bit for bit. It does not depend on the CPU, on threads or on
---minibatch-size; losses are summed in ranges of --record-per-task records, so that
-another value may change the last digits of the loss.`,
+For the model of a finished job and its validation data, the result is bit-identical to
+that in model.json. It does not depend on the CPU, on --threads or on --minibatch-size.
+Losses are summed in ranges of --record-per-task records, so another value of that flag
+may change the last digits of the loss.`,
 		Example: `  elastic-trainer train --model mnist --output out \
       --train-data-dir "synthetic://digits?records=600" --grads-to-wait 2 \
       --validation-data-dir "synthetic://digits?records=500&seed=2"
@@ -43,8 +43,8 @@ another value may change the last digits of the loss.`,
 		Args: cli.NeedsArguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return u.evaluate(cmd, asJSON) },
 	}
-	u.register(c, "validation-data-dir", "the data to measure it on")
-	c.Flags().IntVar(&u.ranges, "record-per-task", 0, "records per range in which losses are summed; 0: that of the finished job, else 100")
+	u.register(c, "validation-data-dir", "data to evaluate the model on")
+	c.Flags().IntVar(&u.ranges, "record-per-task", 0, "records per partial sum of the loss; 0: the value used in training if it is recorded, otherwise 100")
 	cli.InRange(c, "record-per-task", 0, trainingjob.MaxRecordsPerTask)
 	c.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON, with all digits")
 	return c

@@ -22,10 +22,9 @@ func newGang() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gang",
 		Short: "Start, stop and restart the commands of a task's pods together",
-		Long: `The pods of an elastic_task with several nodes run this command: an init container
-installs this program into a directory of the pod, and it runs the task's command in
-the task's own image, together with those of the other pods. It is not for interactive
-use.`,
+		Long: `The pods of an elastic_task with several nodes run this command. An init container
+copies this program into a shared directory; the task's container then runs the task's
+command under it and coordinates with the other pods. Not for interactive use.`,
 	}
 	cmd.AddCommand(newGangInstall(), newGangRun())
 	return cmd
@@ -35,8 +34,8 @@ func newGangInstall() *cobra.Command {
 	return &cobra.Command{
 		Use:   "install FILE",
 		Short: "Copy this program into a directory shared with another container",
-		Long: `Copy this program to FILE, and create missing parent directories. The file appears
-under its name only when it is complete.`,
+		Long: `Copy this program to FILE, and create missing parent directories. FILE is created
+atomically: it never exists in an incomplete state.`,
 		Example: "  elastic-trainer gang install /elastic/elastic-trainer",
 		Args:    cli.NeedsArguments("FILE"),
 		RunE:    func(_ *cobra.Command, args []string) error { return install(args[0]) },
@@ -82,9 +81,9 @@ func newGangRun() *cobra.Command {
 		Use:   "run --task NAME -- COMMAND...",
 		Short: "Run a command together with those of the task's other pods",
 		Long: `Wait until all pods of the task are ready, and run the command with their addresses in
-SKYPILOT_NODE_IPS. When one of the commands fails or a pod is lost, all are stopped and
-restarted; when all have succeeded, so does this one. If this pod's command was the
-first to fail, its exit code is passed on.`,
+SKYPILOT_NODE_IPS. If one of the commands fails or a pod is lost, all commands are
+stopped and restarted. When all commands have succeeded, this command exits with 0. If
+this pod's command was the first to fail, this command exits with the same code.`,
 		Example: "  elastic-trainer gang run --task nccl-test -- python3 train.py",
 		Args:    cli.NeedsArguments("COMMAND..."),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -53,7 +53,7 @@ func (u *modelFlags) register(c *cobra.Command, dataFlag, what string) {
 	u.csv.register(f)
 	f.IntVar(&u.minibatch, "minibatch-size", 64, "records per batch; does not affect the results")
 	cli.InRange(c, "minibatch-size", 1, trainingjob.MaxMinibatchSize)
-	u.computeFlags.register(c)
+	u.computeFlags.register(c, "compute threads; 0: one per CPU, at most 8")
 	cli.Require(c, dataFlag)
 	completeModel(c)
 	completeData(c, dataFlag)

@@ -27,15 +27,15 @@ func newPredict() *cobra.Command {
 		Use:   "predict --model-file FILE|--model NAME --model-dir DIR|--checkpoint FILE --prediction-data-dir DIR",
 		Short: "Run inference: one line per record, as CSV or JSON",
 		Long: `Run inference with a trained model and write one line per record, in the order of the
-data: the record's number, the predicted class, and the probabilities (with --logits
-the values of the output layer). Regression models, trained with the squared error,
-give the value.
+data: the record's number, the predicted class, and the probabilities (with --logits,
+the values of the output layer). For a regression model (squared error) the line
+contains the predicted value.
 
-Lines do not depend on the CPU, on threads or on --minibatch-size, and numbers are
-printed with all their digits. Memory does not grow with the data.
+The output does not depend on the CPU, on --threads or on --minibatch-size, and numbers
+are printed with all their digits. Memory use does not depend on the number of records.
 
-The model file's feed is called in mode PREDICTION, in which ElasticDL's model files
-read records without labels. For records with labels use --labels.`,
+The model file's function feed is called with mode PREDICTION. ElasticDL's model files
+then read records without labels; for records with labels use --labels.`,
 		Example: `  elastic-trainer predict --model mnist --model-dir out --labels \
       --prediction-data-dir "synthetic://digits?records=100&seed=3"
   elastic-trainer predict --model mnist --model-dir out --labels --format jsonl \
@@ -54,9 +54,9 @@ read records without labels. For records with labels use --labels.`,
 			return nil
 		},
 	}
-	u.register(c, "prediction-data-dir", "the records to answer")
+	u.register(c, "prediction-data-dir", "records to predict")
 	f := c.Flags()
-	f.StringVarP(&output, "output", "o", "", "output `file`, created when all lines are written (default standard output)")
+	f.StringVarP(&output, "output", "o", "", "output `file`, created after all lines have been computed (default standard output)")
 	f.StringVar(&p.Format, "format", prediction.CSV, "csv with a header, or jsonl: one JSON object per line")
 	f.BoolVar(&p.Logits, "logits", false, "write the output layer's values instead of probabilities")
 	f.BoolVar(&p.Labels, "labels", false, "records contain labels, as in training; they are written next to the predictions")

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -151,6 +152,10 @@ func (p *progress) end(r master.Result) error {
 	}
 	if err := failed(r); err != nil {
 		return err
+	}
+	if r.Model == nil { // of a script that keeps its model itself
+		fmt.Fprintf(p.out, "steps     %d\ncheckpoint %s\njob       %s\n", p.job.Schedule.Steps(), filepath.Join(p.job.Spec.CheckpointRoot(), p.job.Identity.Lineage[:8]), p.job.Identity.Job)
+		return nil
 	}
 	m := r.Model
 	fmt.Fprintf(p.out, "model     %s\nsha256    %s\nsteps     %d\nloss      %.6g\naccuracy  %.4f  (%d records of %s)\n",

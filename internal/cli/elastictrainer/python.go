@@ -14,7 +14,7 @@ func newPythonModule() *cobra.Command {
 	return &cobra.Command{
 		Use:   "python-module DIR",
 		Short: "Write the Python module that training scripts import",
-		Long: `Write the Python module ` + python.Module + ` below DIR, for editors, type checkers and
+		Long: `Write the Python module ` + python.Module + ` in DIR, for editors, type checkers and
 tests of scripts. Scripts that a worker runs do not need this: the worker provides the
 module.`,
 		Example:           "  elastic-trainer python-module src",

@@ -12,10 +12,10 @@ func newScript() *cobra.Command {
 	var shared string
 	cmd := &cobra.Command{
 		Use:   "script",
-		Short: "Run a job's script beside its master",
-		Long: `The second container of a master's pod runs this command when the job has a command of
-its own: the copy of the script that the master needs. The container has neither the
-master's API token nor the job's key, and shares one directory with the master's
+		Short: "Run a job's script in a second container of the master's pod",
+		Long: `The second container of a master's pod runs this command if the job has a command. It
+runs the copy of the script that the master uses. The container has no access to the
+master's API token or the job's key, and shares one directory with the master's
 container.`,
 		Example: "  elastic-trainer script --shared " + trainingjob.ScriptSharedDir,
 		Args:    cli.NeedsArguments(),

@@ -13,12 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/dataset"
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/cli"
-	"github.com/elastic-training/terraform-provider-elastic/internal/migrate/elasticdl"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/zoo"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/observe/web"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/coordinator"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/job"
@@ -29,18 +25,10 @@ import (
 // training are the flags of train.
 type training struct {
 	computeFlags
-	spec         trainingjob.Job
-	csv          csvFlags
-	learningRate float64
-	command      string
-	checkpoint   trainingjob.Checkpoint
-	evaluation   trainingjob.Evaluation
-	keep         int
-	workers      int
-	minimum      int
-	listen       string
-	pace         time.Duration
-	status       string // where to serve the page; "" nowhere
+	specFlags
+	listen string
+	pace   time.Duration
+	status string // where to serve the page; "" nowhere
 }
 
 func newTrain() *cobra.Command {
@@ -50,8 +38,7 @@ func newTrain() *cobra.Command {
 		Short: "Train on this machine: one master, N worker processes",
 		Long: `Train on this machine, without a cluster: one master and N worker processes, with the
 same schedule, protocol and arithmetic as in a cluster. The result depends only on the
-model, the data and the hyperparameters, not on the number of workers or on which are
-killed.
+model, the data and the hyperparameters, not on the number of workers or on failures.
 
 The model is written to OUTPUT/<first 8 digits of the job's digest>/model.safetensors,
 and its metadata to model.json next to it. Run the same command again to resume an
@@ -63,65 +50,32 @@ with a higher --num-epoch it continues training.`,
   elastic-trainer train --model mnist --train-data-dir synthetic://digits --output out`,
 		Args: cli.NeedsArguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if cmd.Flags().Changed("learning-rate") {
-				t.spec.Training.LearningRate = &t.learningRate
-			}
 			return t.run(cmd)
 		},
 	}
 	f := c.Flags()
 	f.StringVar(&t.spec.Name, "job-name", "local", "name of the job in messages")
-	f.StringVar(&t.spec.Model.File, "model-file", "", "the model `file` (this or --model is required)")
-	f.StringVar(&t.spec.Model.Name, "model", "", "a built-in model: "+strings.Join(zoo.Names(), ", "))
-	f.StringVar(&t.command, "worker-command", "", "run the model file as a script with this command, for example \"python3\", to train with a framework such as PyTorch")
 	f.StringVar(&t.spec.Data.Training, "train-data-dir", "", "training data: a directory, a file, s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, or synthetic://digits?records=10000&seed=1; with --worker-command also indices://NAME?records=N, record indices that the script interprets itself (required)")
-	f.StringVar(&t.spec.Data.Validation, "validation-data-dir", "", "validation data, evaluated after the last step; see --evaluation-steps")
-	f.Int64Var(&t.evaluation.Steps, "evaluation-steps", 0, "steps between evaluations of the validation data; 0: none during training. Training pauses during an evaluation; the model is unaffected")
-	f.Int64Var(&t.evaluation.Epochs, "evaluation-epochs", 0, "epochs between evaluations; 0: none during training")
-	f.StringVar(&t.spec.Data.Format, "data-format", dataset.DefaultFormat, dataset.FormatChoice())
-	f.StringVar(&t.spec.Data.Codec, "codec-type", "bytes", "how records are encoded: bytes or tf_example")
-	t.csv.register(f)
-	f.IntVar(&t.spec.Data.RecordsPerTask, "record-per-task", 100, "records per unit of work that is assigned to a worker")
-	f.IntVar(&t.spec.Training.Epochs, "num-epoch", 1, "passes over the data")
-	f.IntVar(&t.spec.Training.MinibatchSize, "minibatch-size", 10, "records per gradient")
-	f.IntVar(&t.spec.Training.GradsToWait, "grads-to-wait", trainingjob.DefaultGradsToWait, "gradients averaged per step: the number of virtual workers")
-	f.Uint64Var(&t.spec.Training.Seed, "seed", 1, "random seed of initial weights, order of records and dropout")
-	f.Float64Var(&t.learningRate, "learning-rate", 0, "learning rate in place of the model file's")
-	f.StringVar(&t.spec.Training.Aggregation, "aggregation", trainingjob.AggregationMaster, "where gradients are summed: master, allreduce (between the workers), or auto (the faster of the two); the model is the same")
 	f.StringVarP(&t.spec.Output, "output", "o", "", "`directory` for the model (required)")
-	f.Int64Var(&t.checkpoint.Steps, "checkpoint-steps", 0, "steps between checkpoints; 0: one per epoch. A checkpoint is also written at the end and on interruption")
 	f.StringVar(&t.checkpoint.Directory, "checkpoint-dir", "", "`directory` for checkpoints (default OUTPUT/checkpoints)")
-	f.IntVar(&t.keep, "keep-checkpoint-max", trainingjob.DefaultKeepCheckpoints, "number of newest checkpoints to keep; 0: all")
-	f.IntVar(&t.workers, "num-worker", 1, "worker processes")
-	f.IntVar(&t.minimum, "min-worker", 1, "minimum number of workers; training pauses with fewer")
 	f.StringVar(&t.listen, "listen", "127.0.0.1:0", "address on which the master listens for its workers")
 	f.StringVar(&t.status, "status-address", "", "serve a status page and /metrics on this address; 127.0.0.1:0 chooses a free port (default: off). The page is always saved as report.html next to the model")
 	f.DurationVar(&t.pace, "pace", 0, "minimum time per gradient, to simulate slower hardware")
-	t.register(c)
-	cli.Seed(c, "seed")
+	t.specFlags.register(c)
+	t.computeFlags.register(c, "compute threads per worker; 0: one per CPU, at most 8 for all workers, or with --worker-command OMP_NUM_THREADS or 1")
 	cli.NotNegative(c, "pace")
-	cli.InRange(c, "num-worker", 1, trainingjob.MaxWorkers)
-	cli.InRange(c, "min-worker", 1, trainingjob.MaxWorkers)
 	cli.Require(c, "train-data-dir", "output")
-	completeModel(c)
-	completeData(c, "train-data-dir", "validation-data-dir")
 	cli.CompleteDirectories(c, "output", "checkpoint-dir")
-	cli.CompleteFrom(c, "aggregation", trainingjob.Aggregations...)
 	cli.Exits(c, 0, "the model is trained")
 	cli.Exits(c, coordinator.ExitJobFailed, "the job failed permanently; retrying does not help")
 	cli.Exits(c, coordinator.ExitInterrupted, "interrupted; run the same command to resume")
-	c.MarkFlagsOneRequired("model-file", "model")
-	c.MarkFlagsMutuallyExclusive("model-file", "model")
 	return c
 }
 
 func (t *training) run(cmd *cobra.Command) (err error) {
 	t.spec.Namespace = "default"
-	if t.spec.Command, err = elasticdl.Words(t.command); err != nil {
-		return cli.UsageError("--worker-command=%s: %s", t.command, err)
-	}
-	if t.evaluation != (trainingjob.Evaluation{}) {
-		t.spec.Evaluation = &t.evaluation
+	if err = t.finish(cmd); err != nil {
+		return err
 	}
 	t.spec.Checkpoint, t.checkpoint.KeepMax = &t.checkpoint, &t.keep
 	// Workers are started elsewhere than where the paths were written.
@@ -138,14 +92,8 @@ func (t *training) run(cmd *cobra.Command) (err error) {
 			return err
 		}
 	}
-	if t.spec.Data.CSV, err = t.csv.finish(); err != nil {
-		return err
-	}
 	if problems := t.spec.Problems(); len(problems) > 0 {
-		return cli.UsageError("%s", problems[0])
-	}
-	if t.minimum < 1 || t.workers < t.minimum {
-		return cli.UsageError("--num-worker=%d and --min-worker=%d: at least one worker, and at least the minimum", t.workers, t.minimum)
+		return cli.UsageError("%s", byFlag(problems, map[string]string{"output": "output"}))
 	}
 	name, model, err := job.ReadModel(t.spec, t.options)
 	if err != nil {
@@ -229,7 +177,7 @@ func failed(r master.Result) error {
 	case coordinator.ExitDone:
 		return nil
 	case coordinator.ExitInterrupted:
-		return &cli.ExitError{Code: r.Code, Err: fmt.Errorf("%s; the same command again continues from there", r.Reason)}
+		return &cli.ExitError{Code: r.Code, Err: fmt.Errorf("%s; run the same command again to resume", r.Reason)}
 	}
 	return &cli.ExitError{Code: r.Code, Err: errors.New(r.Reason)}
 }

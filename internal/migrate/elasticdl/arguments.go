@@ -15,7 +15,8 @@ import (
 type Arguments struct {
 	Name      string
 	ModelFile string // the path on the machine that ran the client, not the file's text
-	Image     string
+	Image     string // from which the client built the job's image
+	Pushed    string // the flag for which the client pushed that image, with its value: "--repository=gcr.io"; "" for none
 
 	TrainingData   string
 	Codec          string // "bytes" or "tf_example"

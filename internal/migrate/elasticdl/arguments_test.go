@@ -1,6 +1,7 @@
 package elasticdl
 
 import (
+	_ "embed"
 	"strings"
 	"testing"
 
@@ -8,36 +9,16 @@ import (
 )
 
 // The tutorial's first command, as its page has it.
-const tutorialLow = `python elasticdl/python/elasticdl/client/client.py \
-    --job_name=low-prio-job \
-    --model_file=elasticdl/python/examples/mnist_functional_api.py \
-    --train_data_dir=/data/mnist/train \
-    --master_pod_priority=high-priority \
-    --worker_pod_priority=low-priority \
-    --num_epoch=1 \
-    --minibatch_size=10 \
-    --record_per_task=100 \
-    --num_worker=2 \
-    --master_cpu_request=1000m \
-    --master_cpu_limit=1000m \
-    --master_memory_request=1024Mi \
-    --master_memory_limit=1024Mi \
-    --worker_cpu_request=3000m \
-    --worker_cpu_limit=3000m \
-    --worker_memory_request=4096Mi \
-    --worker_memory_limit=4096Mi \
-    --grads_to_wait=2 \
-    --codec_type=bytes \
-    --repository=gcr.io \
-    --image_base=gcr.io/elasticdl/elasticdl:dev
-`
+//
+//go:embed testdata/tutorial-low.sh
+var tutorialLow string
 
 // smallest has what is needed, and nothing else.
 const smallest = "--job_name=j --model_file=m.py --image_base=i --train_data_dir=/d --record_per_task=1 --num_epoch=2 --grads_to_wait=3 --minibatch_size=4 --num_worker=5"
 
 func TestTheTutorialsCommand(t *testing.T) {
 	want := Arguments{
-		Name: "low-prio-job", ModelFile: "elasticdl/python/examples/mnist_functional_api.py", Image: "gcr.io/elasticdl/elasticdl:dev",
+		Name: "low-prio-job", ModelFile: "elasticdl/python/examples/mnist_functional_api.py", Image: "gcr.io/elasticdl/elasticdl:dev", Pushed: "--repository=gcr.io",
 		TrainingData: "/data/mnist/train", Codec: "bytes", RecordsPerTask: 100, Epochs: 1, MinibatchSize: 10, GradsToWait: 2, Workers: 2,
 		Master: Pod{PriorityClass: "high-priority", CPURequest: "1000m", CPULimit: "1000m", MemoryRequest: "1024Mi", MemoryLimit: "1024Mi"},
 		Worker: Pod{PriorityClass: "low-priority", CPURequest: "3000m", CPULimit: "3000m", MemoryRequest: "4096Mi", MemoryLimit: "4096Mi"},
@@ -82,7 +63,8 @@ func TestWhatTheClientTakes(t *testing.T) {
 		"--volume_name data --mount_path '/a data'": func(a Arguments) bool { return a.VolumeName == "data" && a.MountPath == "/a data" },
 		"--worker_cpu_request=1m":                   func(a Arguments) bool { return a.Worker.CPURequest == "1m" },
 		"--worker_memory_limit=3G":                  func(a Arguments) bool { return a.Worker.MemoryLimit == "3G" },
-		"--repository=":                             func(Arguments) bool { return true },
+		"--repository=":                             func(a Arguments) bool { return a.Pushed == "" },
+		"--docker_image_repository=gcr.io/p":        func(a Arguments) bool { return a.Pushed == "--docker_image_repository=gcr.io/p" },
 	} {
 		if got, err := Parse(smallest + " " + flags); err != nil || !check(got) {
 			t.Errorf("%s: %+v, %v", flags, got, err)

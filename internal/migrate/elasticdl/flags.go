@@ -37,10 +37,18 @@ func flagsOf(a *Arguments) map[string]flag {
 		"codec_type":      oneOf(&a.Codec, "bytes", "tf_example"),
 		"volume_name":     text(&a.VolumeName),
 		"mount_path":      text(&a.MountPath),
-		"repository":      func(string) error { return nil }, // whether the client pushed the image it built
 		"worker_image": func(string) error {
 			return errors.New("the client sets this flag itself; master and workers run the image of --image_base")
 		},
+	}
+	for _, name := range []string{"repository", "docker_image_repository"} { // the second is of a later version
+		flags[name] = func(value string) error {
+			a.Pushed = ""
+			if value != "" {
+				a.Pushed = "--" + name + "=" + value
+			}
+			return nil
+		}
 	}
 	for role, pod := range map[string]*Pod{"master": &a.Master, "worker": &a.Worker} {
 		flags[role+"_pod_priority"] = text(&pod.PriorityClass)

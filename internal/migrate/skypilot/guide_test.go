@@ -12,7 +12,7 @@ import (
 // What a row of the guide says becomes of a key.
 const (
 	isTaken   = "taken over"
-	isRefused = "refused"
+	isRefused = "rejected"
 	isIgnored = "no effect"
 )
 

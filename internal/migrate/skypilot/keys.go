@@ -189,7 +189,7 @@ func kubernetesKeys() map[string]handler {
 		"pod_config":        podConfig,
 		"kueue":             func(p *parser, path string, e entry) { p.walk(path, e.value, kueueKeys()) },
 		"quota":             func(p *parser, path string, e entry) { p.walk(path, e.value, quotaKeys()) },
-		"provision_timeout": ignored("a queued task waits until there is room"),
+		"provision_timeout": ignored("a queued task waits until there is capacity"),
 		"namespace":         ignored("the attribute namespace says where the task runs"),
 		"remote_identity":   ignored("the attribute service_account_name names the pods' account"),
 		"custom_metadata":   ignored("the attributes labels and annotations are those of every object"),
@@ -206,7 +206,7 @@ func kubernetesKeys() map[string]handler {
 func kueueKeys() map[string]handler {
 	return map[string]handler{
 		"local_queue_name":  func(p *parser, path string, e entry) { p.queue(path, e.value, &p.task.Queue) },
-		"admission_timeout": ignored("a queued task waits until there is room"),
+		"admission_timeout": ignored("a queued task waits until there is capacity"),
 	}
 }
 

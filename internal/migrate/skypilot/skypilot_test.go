@@ -232,7 +232,7 @@ func TestWarnings(t *testing.T) {
 		"a context":       {"run: a\nresources:\n  infra: k8s/mine", 3, `not context "mine"`},
 		"autostop":        {"run: a\nresources:\n  autostop: 10m", 3, "a task ends when its run ends"},
 		"a strategy":      {"run: a\nresources:\n  job_recovery: FAILOVER", 3, "goes back into its queue"},
-		"a wait":          {"run: a\nconfig: {kubernetes: {provision_timeout: 600}}", 2, "a queued task waits until there is room"},
+		"a wait":          {"run: a\nconfig: {kubernetes: {provision_timeout: 600}}", 2, "a queued task waits until there is capacity"},
 		"an account":      {"run: a\nconfig: {kubernetes: {remote_identity: trainer}}", 2, "service_account_name names the pods' account"},
 		"a time limit":    {"run: a\nresources: {labels: {maxRunDurationSeconds: '3200'}}", 2, "is a label as any other, and no limit"},
 		"cost estimation": {"run: a\ninputs: {gs://a: 100}", 2, "it only estimates"},

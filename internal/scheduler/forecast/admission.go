@@ -191,6 +191,7 @@ func (q *queues) cycle(see func(quota.Decision) (enough bool)) {
 			now = again // Kueue offers released quota again a moment later
 		}
 	}
+	q.notes.add(TooManyChoices, "", "the queues need more than %d cycles for the workloads that wait in them, and were not followed to the end", maxCycles)
 }
 
 // noteFollowers notes the workloads that the queues admit after all planned jobs: evicted or waiting workloads may get

@@ -12,12 +12,18 @@ const maxPossible = 64
 // possible notes the pods that a choice would evict which the forecast does not follow.
 func (r *run) possible(c choice, by *fate) {
 	for _, pod := range c.victims {
-		if len(r.others) == maxPossible {
-			return
-		}
-		if !slices.ContainsFunc(r.others, func(v victim) bool { return v.pod == pod }) {
-			r.others = append(r.others, victim{pod: pod, node: c.node, job: by.job, by: by.role})
-		}
+		r.alsoPossible(victim{pod: pod, node: c.node, job: by.job, by: by.role})
+	}
+}
+
+// alsoPossible notes a pod that may stop besides the victims of the run.
+func (r *run) alsoPossible(v victim) {
+	switch {
+	case slices.ContainsFunc(r.others, func(o victim) bool { return o.pod == v.pod }):
+	case len(r.others) == maxPossible:
+		r.cut = true
+	default:
+		r.others = append(r.others, v)
 	}
 }
 
@@ -40,42 +46,164 @@ const alwaysAll = 100
 func (r *run) laggingChoices(pod *placement.Pod, choices []choice) []choice {
 	for view, budgets := range r.views[:len(r.views)-1] {
 		lagging := r.cluster.At(budgets)
-		d := lagging.Schedule(pod)
-		if d.Kind != placement.Preempts {
-			continue
-		}
-		for _, c := range r.choices(lagging, pod, d, view) {
-			if !slices.ContainsFunc(choices, c.equal) {
-				choices = append(choices, c)
-			}
+		if d := lagging.Schedule(pod); d.Kind == placement.Preempts {
+			choices = union(choices, r.choices(lagging, pod, d, view))
 		}
 	}
 	return choices
 }
 
-// unnoticed returns the decisions that the scheduler makes before its cache shows that victims are stopping. Those
-// victims stop in addition to the victims of its next decisions; with mayWait it may find no node then.
-func (r *run) unnoticed(pod *placement.Pod, noticed placement.Decision) (early []choice, mayWait bool) {
-	if r.fates[pod] == nil || !r.evicting() {
-		return nil, false
+// steps bounds how many evictions, and how many nodes with stopping pods, are looked at one by one where their order
+// relative to the next decision is open. Of more of them only all together are looked at.
+func (s splitter) steps() int {
+	if s.most < mostRuns(alwaysAll) {
+		return 1
 	}
-	before := r.cluster.Clone()
-	for _, v := range r.lost {
-		if !v.stopped && v.evicted() {
-			before.Unnoticed(v.pod, v.node)
-		}
-	}
-	placed := func(d placement.Decision) bool { return d.Kind == placement.Bound || d.Kind == placement.Preempts }
-	d := before.Schedule(pod)
-	if !placed(d) {
-		return nil, placed(noticed)
-	}
-	return r.choices(before, pod, d, len(r.views)-1), false
+	return 8
 }
 
-// evicting reports whether victims of the scheduler are stopping.
-func (r *run) evicting() bool {
-	return slices.ContainsFunc(r.lost, func(v victim) bool { return !v.stopped && v.evicted() })
+// unnoticed returns the decisions that the scheduler makes before its cache shows that victims are stopping: all of
+// them, or those that were evicted last. Those victims stop in addition to the victims of its next decisions; with
+// mayWait it may find no node then.
+func (r *run) unnoticed(pod *placement.Pod, now []choice) (early []choice, mayWait bool) {
+	decisions, most := r.evictionsUnderWay(), r.steps()
+	before := r.cluster
+	for at, victims := range slices.Backward(decisions) {
+		before = before.Clone()
+		for _, v := range victims {
+			before.Unnoticed(v.pod, v.node)
+		}
+		if at > 0 && len(decisions) > most {
+			continue
+		}
+		choices := r.decided(before, pod)
+		mayWait = mayWait || len(choices) == 0 && len(now) > 0
+		r.cut = r.cut || len(decisions) > most && !equalChoices(choices, now)
+		early = union(early, choices)
+	}
+	return early, mayWait
+}
+
+// evictionsUnderWay are the victims of the scheduler that are stopping, those of one decision in a list.
+func (r *run) evictionsUnderWay() (decisions [][]victim) {
+	for _, v := range r.lost {
+		if v.stopped || !v.evicted() {
+			continue
+		}
+		if last := len(decisions) - 1; last >= 0 && decisions[last][0].node == v.node && decisions[last][0].by == v.by {
+			decisions[last] = append(decisions[last], v)
+			continue
+		}
+		decisions = append(decisions, []victim{v})
+	}
+	return decisions
+}
+
+// sooner are the runs in which stopping pods are gone when the next pod is tried, as far as that changes its choices:
+// those on all nodes, or on one of them. There the pods before it are tried again too.
+func (r *run) sooner(pod *placement.Pod, now []choice, most int) (runs []*run) {
+	nodes := r.stoppingNodes()
+	if len(nodes) == 0 {
+		return nil
+	}
+	ways := []func(string) bool{func(string) bool { return true }}
+	if len(nodes) > 1 && len(nodes) <= r.steps() {
+		for _, node := range r.unlike(nodes) {
+			ways = append(ways, func(other string) bool { return node == other })
+		}
+	}
+	for _, gone := range ways {
+		then := r.cluster.Clone()
+		for _, v := range r.lost {
+			if !v.stopped && gone(v.node) {
+				then.RemovePod(v.pod, v.node)
+			}
+		}
+		if r.unchanged(now, then, pod) {
+			continue
+		}
+		r.cut = r.cut || len(runs) >= most || len(nodes) > 1 && len(ways) == 1
+		if len(runs) >= most {
+			break
+		}
+		way := r.fork()
+		way.clearNodes(gone)
+		way.again(pod)
+		runs = append(runs, way)
+	}
+	return runs
+}
+
+// unlike are the nodes without those that are equal to others of them, also in what has changed there.
+func (r *run) unlike(nodes []string) (unlike []string) {
+	choices := make([]choice, len(nodes))
+	for i, node := range nodes {
+		choices[i].node = node
+	}
+	for _, c := range r.distinct(r, choices) {
+		unlike = append(unlike, c.node)
+	}
+	return unlike
+}
+
+// again puts a pod back into its queue, and adds the waiting pods that are in none.
+func (r *run) again(pod *placement.Pod) {
+	r.queues[r.from] = append([]*placement.Pod{pod}, r.queues[r.from]...)
+	queued := map[*placement.Pod]bool{}
+	for _, queue := range r.queues {
+		for _, one := range queue {
+			queued[one] = true
+		}
+	}
+	others := func(pods []*placement.Pod) []*placement.Pod {
+		return slices.DeleteFunc(pods, func(one *placement.Pod) bool { return queued[one] })
+	}
+	lists := append(r.retries(others(r.waiting(nil))), r.opportunists(nil)...)
+	for _, list := range lists {
+		r.queues = append(r.queues, others(list))
+	}
+}
+
+// decided are the decisions that a cluster allows for a pod; none if it finds no node.
+func (r *run) decided(cluster *placement.Cluster, pod *placement.Pod) []choice {
+	d := cluster.Schedule(pod)
+	if !found(d) {
+		return nil
+	}
+	return r.choices(cluster, pod, d, len(r.views)-1)
+}
+
+// found reports whether a pod has found a node, by evictions or without.
+func found(d placement.Decision) bool {
+	return d.Kind == placement.Bound || d.Kind == placement.Preempts
+}
+
+// union adds choices to others.
+func union(some, more []choice) []choice {
+	for _, c := range more {
+		if !slices.ContainsFunc(some, c.equal) {
+			some = append(some, c)
+		}
+	}
+	return some
+}
+
+// unchanged reports whether a cluster allows the same decisions for a pod as before. In a large cluster it is taken to if
+// one of them is the same: to find all takes too long there.
+func (r *run) unchanged(before []choice, cluster *placement.Cluster, pod *placement.Pod) bool {
+	if r.steps() > 1 {
+		return equalChoices(before, r.decided(cluster, pod))
+	}
+	d := cluster.Schedule(pod)
+	if !found(d) {
+		return len(before) == 0
+	}
+	return slices.ContainsFunc(before, choice{node: d.Node, victims: d.Victims}.equal)
+}
+
+// equalChoices reports whether two lists have the same choices.
+func equalChoices(some, others []choice) bool {
+	return len(some) == len(others) && !slices.ContainsFunc(some, func(c choice) bool { return !slices.ContainsFunc(others, c.equal) })
 }
 
 // choices returns a decision and all decisions that are equal to it.
@@ -90,7 +218,9 @@ func (r *run) choices(cluster *placement.Cluster, pod *placement.Pod, d placemen
 	if d.Kind == placement.Bound && d.Equal == 1 && len(cluster.Nodes()) <= alwaysAll {
 		return choices
 	}
-	for _, option := range cluster.Alternatives(pod).Options {
+	prospect := cluster.Alternatives(pod)
+	r.cut = r.cut || len(prospect.Approximate) > len(d.Approximate) // there are too many options to name all
+	for _, option := range prospect.Options {
 		victims := make([]*placement.Pod, len(option.Victims))
 		for i, v := range option.Victims {
 			victims[i] = v.Pod

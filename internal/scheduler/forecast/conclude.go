@@ -36,8 +36,13 @@ func (f *forecast) conclude(runs []*run) Answer {
 	f.noteUnread(a, job)
 	for _, r := range runs {
 		if r.cut {
-			f.notes.add(TooManyChoices, "", "there are more equal choices than were followed to the end (%d)", len(runs))
+			f.notes.add(TooManyChoices, "", "there are more equal choices, or orders of events, than were followed to the end (%d)", len(runs))
 			break
+		}
+	}
+	if slices.ContainsFunc(runs, func(r *run) bool { return len(r.lost) > 0 }) {
+		for _, text := range f.overlooked {
+			f.notes.add(TooManyChoices, "", "%s", text)
 		}
 	}
 	f.noteFreedQuota(runs, a)

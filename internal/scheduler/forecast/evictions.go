@@ -80,10 +80,12 @@ func (f *forecast) possible(r *run, job int) []victim {
 			continue
 		}
 		for _, other := range f.symmetry.images(v) {
-			if len(found) == maxPossible {
+			switch {
+			case slices.ContainsFunc(found, func(o victim) bool { return o.pod == other.pod }):
+			case len(found) == maxPossible:
+				f.notes.add(TooManyChoices, "", "more pods are equal to the scheduler than are named (%d)", maxPossible)
 				return found
-			}
-			if !slices.ContainsFunc(found, func(o victim) bool { return o.pod == other.pod }) {
+			default:
 				found = append(found, other)
 			}
 		}

@@ -9,6 +9,7 @@
 package forecast
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -29,7 +30,7 @@ import (
 func mostRuns(nodes int) int {
 	switch {
 	case nodes <= 20:
-		return 2048
+		return 20_000
 	case nodes <= 100:
 		return 256
 	case nodes <= 1000:
@@ -72,9 +73,10 @@ func decide(s *Snapshot, jobs []Job, number int) Answer {
 	f := newForecast(s, jobs, number)
 	f.ask()
 	start := &run{
-		splitter: splitter{mostRuns(len(s.Nodes)), f.merged, f.distinct}, cluster: f.cluster, fates: map[*placement.Pod]*fate{},
+		splitter: splitter{mostRuns(len(s.Nodes)), new(int), f.merged, f.distinct, kinds()}, cluster: f.cluster, fates: map[*placement.Pod]*fate{},
 		lost: f.stopping, competitors: f.competitors(), lesser: f.lesser(),
 	}
+	start.independent = start.findNow(slices.Concat(start.competitors, start.lesser))
 	starts := []*run{start}
 	var together []*run
 	if first, rest := f.simultaneous(); len(first) > 1 {
@@ -141,6 +143,8 @@ type forecast struct {
 	batchJobs map[types.UID]*batchv1.Job             // of the snapshot, computed on first use
 	workloads map[types.NamespacedName][]*corev1.Pod // pods by the workload that admitted them, computed on first use
 	steps     []step
+	// overlooked are sentences about pending pods that are not tried where room becomes free.
+	overlooked []string
 }
 
 // located is a pod of the cluster on its node.
@@ -238,8 +242,9 @@ func (f *forecast) deletes(o owner) bool {
 
 const (
 	noJob = -1
-	// maxCompetitors bounds the number of pending pods that are tried whenever there is room.
-	maxCompetitors = 200
+	// maxPending bounds the number of pending pods, of higher and of lower priority each, that are tried whenever there
+	// is room.
+	maxPending = 200
 )
 
 // leastPriority is the lowest priority of the planned pods.
@@ -255,33 +260,27 @@ func (f *forecast) leastPriority() int32 {
 // first.
 func (f *forecast) competitors() []*placement.Pod {
 	least := f.leastPriority()
-	var found []*placement.Pod
-	for _, pod := range f.cluster.Pending() {
-		o := pod.Object()
-		if pod.Priority >= least && len(o.Spec.SchedulingGates) == 0 && o.DeletionTimestamp == nil {
-			found = append(found, pod)
-		}
-	}
-	if len(found) > maxCompetitors {
-		f.notes.add(TooManyChoices, "", "%d pods that are as important wait for room; only the first %d of them are looked at", len(found), maxCompetitors)
-		found = found[:maxCompetitors]
-	}
-	return found
+	return f.pendingPods("as important", func(pod *placement.Pod) bool { return pod.Priority >= least })
 }
-
-// maxLesser bounds the number of the cluster's pending pods of lower priority that are tried beside planned ones.
-const maxLesser = 4
 
 // lesser are the cluster's pending pods of lower priority than the planned ones: they may take freed room while a
 // planned pod backs off, and be evicted for it later.
 func (f *forecast) lesser() []*placement.Pod {
 	least := f.leastPriority()
+	return f.pendingPods("less important", func(pod *placement.Pod) bool { return pod.Priority < least })
+}
+
+// pendingPods are those of the cluster's pending pods that the scheduler tries and that meet a condition.
+func (f *forecast) pendingPods(what string, meets func(*placement.Pod) bool) []*placement.Pod {
 	var found []*placement.Pod
 	for _, pod := range f.cluster.Pending() {
-		o := pod.Object()
-		if pod.Priority < least && unscheduled(o) == "" && o.DeletionTimestamp == nil && len(found) < maxLesser {
+		if o := pod.Object(); meets(pod) && unscheduled(o) == "" && o.DeletionTimestamp == nil {
 			found = append(found, pod)
 		}
+	}
+	if len(found) > maxPending {
+		f.overlooked = append(f.overlooked, fmt.Sprintf("%d pods that are %s wait for room; only the first %d of them are looked at", len(found), what, maxPending))
+		found = found[:maxPending]
 	}
 	return found
 }

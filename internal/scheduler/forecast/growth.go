@@ -57,7 +57,7 @@ func (f *forecast) noteGrowth(a Answer) {
 			if groups := f.groupsFor(placed); len(groups) > 0 {
 				where = join(groups)
 			}
-			word, _, _ := strings.Cut(f.planned[placed].Role, " ")
+			word, _, _ := strings.Cut(strings.TrimPrefix(f.planned[placed].Role, "the "), " ")
 			f.notes.add(MayGrow, name, "%s may add a node for what waits (%s), to %s", name, word, where)
 		}
 	}

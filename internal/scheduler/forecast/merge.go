@@ -45,12 +45,16 @@ func (f *forecast) state(r *run) string {
 	for _, pod := range r.competitors {
 		lines = append(lines, "waits "+pod.String())
 	}
+	var queues []string // any of them may be next
 	for _, queue := range r.queues {
-		lines = append(lines, "and then")
+		var kinds []string
 		for _, pod := range queue {
-			lines = append(lines, f.kindOf(pod, r.fates[pod]))
+			kinds = append(kinds, f.kindOf(pod, r.fates[pod]))
 		}
+		queues = append(queues, fmt.Sprintf("and then %q", kinds))
 	}
+	slices.Sort(queues)
+	lines = append(lines, queues...)
 	for _, view := range r.views {
 		lines = append(lines, view.String())
 	}
@@ -146,13 +150,11 @@ func (r *run) join(other *run) {
 		if at := slices.IndexFunc(r.lost, func(l victim) bool { return l.pod == v.pod }); at >= 0 {
 			r.lost[at].chosen = r.lost[at].chosen || v.chosen
 		} else {
-			r.others = append(r.others, v) // an equivalent pod stops here
+			r.alsoPossible(v) // an equivalent pod stops here
 		}
 	}
 	for _, v := range other.others {
-		if len(r.others) < maxPossible && !slices.ContainsFunc(r.others, func(o victim) bool { return o.pod == v.pod }) {
-			r.others = append(r.others, v)
-		}
+		r.alsoPossible(v)
 	}
 	slices.SortStableFunc(r.others, func(a, b victim) int { return cmp.Compare(a.node, b.node) })
 }

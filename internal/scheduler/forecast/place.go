@@ -21,13 +21,17 @@ func (r *run) place(lists ...[]*placement.Pod) []*run {
 		for _, list := range lists {
 			one.queues = append(one.queues, byPriority(list))
 		}
-		one.queues = append(one.queues, one.opportunists(pods)...)
+		one.queues = append(one.queues, one.unsettled()...)
 	}
 	runs := r.each(starts)
-	for range maxRounds {
+	for round := 0; ; round++ {
 		var next, cleared []*run
-		for _, one := range runs {
-			if ways := one.clearings(pods, r.share(len(runs))); len(ways) > 0 {
+		for i, one := range runs {
+			if round == maxRounds && len(one.stoppingNodes()) > 0 {
+				one.cut = true
+				one.clear()
+			}
+			if ways := one.clearings(pods, r.room(len(next)+len(cleared)+len(runs)-i-1)); len(ways) > 0 {
 				cleared = append(cleared, ways...)
 			} else {
 				next = append(next, one)
@@ -38,7 +42,7 @@ func (r *run) place(lists ...[]*placement.Pod) []*run {
 		}
 		for _, one := range cleared {
 			one.views = []placement.Budgets{one.cluster.Budgets()}
-			one.queues = append(one.retries(pods), one.opportunists(pods)...)
+			one.queues = append(one.retries(one.waiting(pods)), one.opportunists(pods)...)
 		}
 		runs = r.merge(append(next, r.each(cleared)...))
 	}
@@ -47,8 +51,8 @@ func (r *run) place(lists ...[]*placement.Pod) []*run {
 
 // retries are the pods to try again. Their back-off times are not known, and so neither is whether pods with a
 // nominated node come before others. That makes a difference only if one of the others finds a node.
-func (r *run) retries(pods []*placement.Pod) [][]*placement.Pod {
-	waiting := byPriority(r.waiting(pods))
+func (r *run) retries(waiting []*placement.Pod) [][]*placement.Pod {
+	waiting = byPriority(waiting)
 	var kept, others []*placement.Pod
 	for _, pod := range waiting {
 		if r.cluster.Nominated(pod) != "" {
@@ -58,29 +62,59 @@ func (r *run) retries(pods []*placement.Pod) [][]*placement.Pod {
 		}
 	}
 	asked := r.cluster.Clone()
-	finds := func(pod *placement.Pod) bool {
-		d := asked.Schedule(pod)
-		return r.fates[pod] != nil && (d.Kind == placement.Bound || d.Kind == placement.Preempts)
-	}
+	finds := func(pod *placement.Pod) bool { return found(asked.Schedule(pod)) }
 	if len(kept) == 0 || !slices.ContainsFunc(others, finds) {
 		return [][]*placement.Pod{waiting}
 	}
 	return [][]*placement.Pod{kept, others}
 }
 
-// opportunists are pods of the cluster, each in a list of its own, that find room now though they are less important
-// than a planned pod that waits. Their order is not known, as room may be reserved on other nodes than theirs.
-func (r *run) opportunists(pods []*placement.Pod) (lists [][]*placement.Pod) {
-	exposed := slices.ContainsFunc(pods, func(pod *placement.Pod) bool {
-		f := r.fates[pod]
-		return f != nil && f.state == Waits && f.bound == ""
+// opportunists are pods of the cluster, those of one kind in a list, that find room now though they are less important
+// than a planned pod that waits, or that evict others. Their order is not known, as room may be reserved on other nodes
+// than theirs.
+func (r *run) opportunists(pods []*placement.Pod) [][]*placement.Pod {
+	exposed := slices.ContainsFunc(r.waiting(pods), func(pod *placement.Pod) bool { return r.fates[pod] != nil })
+	asked := r.cluster.Clone()
+	return r.pending(r.lesser, func(pod *placement.Pod) bool {
+		d := asked.Schedule(pod)
+		return exposed && d.Kind == placement.Bound || d.Kind == placement.Preempts
 	})
-	if !exposed {
-		return nil
+}
+
+// unsettled are pending pods of the cluster, those of one kind in a list, that the scheduler has not tried since
+// something changed: they find a node before any planned pod does, or after it.
+func (r *run) unsettled() [][]*placement.Pod {
+	asked := r.cluster.Clone()
+	return r.pending(slices.Concat(r.competitors, r.lesser), func(pod *placement.Pod) bool { return found(asked.Schedule(pod)) })
+}
+
+// findNow are those of the pods that find a node or victims in the cluster as it is.
+func (r *run) findNow(pods []*placement.Pod) map[*placement.Pod]bool {
+	asked := r.cluster.Clone()
+	all := map[*placement.Pod]bool{}
+	for _, kind := range r.pending(pods, func(pod *placement.Pod) bool { return found(asked.Schedule(pod)) }) {
+		for _, pod := range kind {
+			all[pod] = true
+		}
 	}
-	for _, pod := range r.lesser {
-		if len(r.cluster.Fits(pod)) > 0 {
+	return all
+}
+
+// pending groups pods of the cluster by their kind, and returns the kinds of which one pod meets a condition.
+func (r *run) pending(pods []*placement.Pod, meets func(*placement.Pod) bool) (lists [][]*placement.Pod) {
+	at := map[string]int{} // a negative index: the kind does not meet the condition
+	for _, pod := range pods {
+		kind := r.kind(pod)
+		index, known := at[kind]
+		switch {
+		case known && index >= 0:
+			lists[index] = append(lists[index], pod)
+		case known:
+		case meets(pod):
+			at[kind] = len(lists)
 			lists = append(lists, []*placement.Pod{pod})
+		default:
+			at[kind] = -1
 		}
 	}
 	return lists
@@ -98,16 +132,16 @@ func (s splitter) each(runs []*run) []*run {
 	for {
 		var next []*run
 		more := false
-		for _, r := range runs {
-			ways := r.nexts(s.share(len(runs)))
+		for i, r := range runs {
+			left := len(runs) - i - 1
+			ways := r.nexts(s.room(len(next) + left))
 			if len(ways) == 0 {
 				next = append(next, r)
 				continue
 			}
 			more = true
-			share := max(s.share(len(runs))/len(ways), 1)
-			for _, way := range ways {
-				next = append(next, way.schedule(way.pod, share)...)
+			for j, way := range ways {
+				next = append(next, way.schedule(way.pod, s.room(len(next)+left+len(ways)-j-1))...)
 			}
 		}
 		if runs = s.merge(next); !more {
@@ -135,13 +169,14 @@ func (r *run) nexts(most int) []way {
 	}
 	for i := range ways {
 		queue := ways[i].queues[i]
-		ways[i].pod, ways[i].queues[i] = queue[0], queue[1:]
+		ways[i].pod, ways[i].queues[i], ways[i].from = queue[0], queue[1:], i
 	}
 	return ways
 }
 
 // schedule tries one pod, in one run for each equal choice, up to a maximum number of runs.
 func (r *run) schedule(pod *placement.Pod, most int) []*run {
+	*r.tries++
 	f := r.fates[pod]
 	if why := unscheduled(pod.Object()); f != nil && why != "" {
 		f.state, f.why = Waits, why
@@ -151,44 +186,39 @@ func (r *run) schedule(pod *placement.Pod, most int) []*run {
 		return r.bind(pod, f, node)
 	}
 	d := r.cluster.Schedule(pod)
-	early, mayWait := r.unnoticed(pod, d)
-	if d.Kind != placement.Bound && d.Kind != placement.Preempts && len(early) == 0 {
-		if f != nil {
-			f.state, f.why = Waits, ""
+	var choices []choice
+	if found(d) {
+		choices = r.choices(r.cluster, pod, d, len(r.views)-1)
+	}
+	others := r.sooner(pod, choices, most-1)
+	early, mayWait := r.unnoticed(pod, choices)
+	wait := func(r *run) *run {
+		if its := r.fates[pod]; its != nil {
+			its.state, its.why = Waits, ""
 		}
-		return []*run{r}
+		return r
 	}
-	if mayWait {
-		waits := r.fork()
-		waits.fates[pod].state, waits.fates[pod].why = Waits, ""
-		return append(r.follow(pod, d, early, most), waits)
+	switch {
+	case len(choices)+len(early) == 0:
+		return append(others, wait(r))
+	case found(d) && !mayWait:
+	case most-len(others) < 2:
+		r.cut = true
+	default:
+		others = append(others, wait(r.fork()))
 	}
-	return r.follow(pod, d, early, most)
+	if d.Kind == placement.Preempts {
+		choices = r.laggingChoices(pod, choices)
+	}
+	return append(r.follow(pod, union(choices, early), max(most-len(others), 1)), others...)
 }
 
-// follow applies a decision and its alternatives, in one run each, up to a maximum number of runs.
-func (r *run) follow(pod *placement.Pod, d placement.Decision, early []choice, most int) []*run {
-	f := r.fates[pod]
-	var choices []choice
-	if d.Kind == placement.Bound || d.Kind == placement.Preempts {
-		choices = []choice{{node: d.Node, victims: d.Victims, view: len(r.views) - 1}}
-	}
-	follow, distinct := 1, choices
-	if f != nil { // where competitors go matters less
-		if len(choices) > 0 {
-			choices = r.choices(r.cluster, pod, d, len(r.views)-1)
-		}
-		if d.Kind == placement.Preempts {
-			choices = r.laggingChoices(pod, choices)
-		}
-		for _, c := range early {
-			if !slices.ContainsFunc(choices, c.equal) {
-				choices = append(choices, c)
-			}
-		}
-		distinct = r.distinct(r, choices)
-		follow = min(most, len(distinct))
-		r.cut = r.cut || follow < len(distinct)
+// follow applies equal choices, in one run each, up to a maximum number of runs.
+func (r *run) follow(pod *placement.Pod, choices []choice, most int) []*run {
+	distinct := r.distinct(r, choices)
+	follow := min(most, len(distinct))
+	r.cut = r.cut || follow < len(distinct)
+	if f := r.fates[pod]; f != nil {
 		for _, left := range choices {
 			r.possible(left, f)
 		}
@@ -221,8 +251,11 @@ func unscheduled(pod *corev1.Pod) string {
 // take applies a decision: it binds the pod, or its victims begin to stop and the pod is nominated for the node.
 func (r *run) take(pod *placement.Pod, c choice, equal []choice) {
 	f := r.fates[pod]
-	if f == nil { // a pending pod of the cluster, which belongs to no planned job
-		f = &fate{job: noJob}
+	if f == nil { // a pending pod of the cluster: it evicts others for the planned job if it could not without it
+		f = &fate{job: r.job, role: "pending pod " + pod.String()}
+		if r.independent[pod] {
+			f.job = noJob
+		}
 	}
 	f.nodes, f.others = namesOf(c, equal)
 	if len(c.victims) == 0 {

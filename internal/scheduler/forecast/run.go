@@ -28,8 +28,11 @@ type run struct {
 	competitors []*placement.Pod
 	lesser      []*placement.Pod // pending pods of the cluster with lower priority
 	seated      []located        // pods of the cluster that were pending and have found a node
+	// independent are pending pods of the cluster that find a node or victims without the planned jobs.
+	independent map[*placement.Pod]bool
 	// queues are the pods still to try in this round, each queue in its order; which queue comes next is open.
 	queues [][]*placement.Pod
+	from   int // the queue from which the last pod was taken
 	job    int // the number of the job whose pods are being placed
 }
 
@@ -66,14 +69,26 @@ func (v victim) evicted() bool { return !v.queue && !v.failed && v.job != noJob 
 // splitter decides how runs split and join.
 type splitter struct {
 	most int // number of runs that are followed at a time
+	// tries is how often pods were tried in all runs.
+	tries *int
 	// merge joins runs that have come to the same state.
 	merge func([]*run) []*run
 	// distinct removes choices that lead to the same state as others.
 	distinct func(*run, []choice) []choice
+	// kind is equal for pending pods of the cluster that the scheduler does not distinguish.
+	kind func(*placement.Pod) string
 }
 
-// share is the number of runs into which each of several may split.
-func (s splitter) share(runs int) int { return max(s.most/runs, 1) }
+// maxTries bounds how often the scheduler is asked in all runs before no more of them split: at most some ten seconds of work.
+const maxTries = 100_000
+
+// room is the number of runs into which one may split, beside others.
+func (s splitter) room(others int) int {
+	if *s.tries > maxTries {
+		return 1
+	}
+	return max(s.most-others, 1)
+}
 
 // view notes the current state of the budgets, if it differs from the last one.
 func (r *run) view() {
@@ -82,11 +97,12 @@ func (r *run) view() {
 	}
 }
 
-// waiting are the pods to try again, those with the longest wait first.
+// waiting are the pods to try again: pending pods of the cluster, then those of the given pods that wait, then those
+// that were submitted earlier.
 func (r *run) waiting(pods []*placement.Pod) []*placement.Pod {
 	queue := slices.Clone(r.competitors)
-	for _, pod := range pods {
-		if f := r.fates[pod]; f != nil && f.bound == "" && f.state != NotAdmitted {
+	for _, pod := range slices.Concat(pods, r.unbound()) {
+		if f := r.fates[pod]; f != nil && f.bound == "" && f.state == Waits && !slices.Contains(queue, pod) {
 			queue = append(queue, pod)
 		}
 	}
@@ -103,7 +119,7 @@ func (r *run) unbound() []*placement.Pod {
 		}
 	}
 	slices.SortFunc(pods, func(a, b *placement.Pod) int {
-		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.String(), b.String()))
 	})
 	return pods
 }

@@ -174,8 +174,11 @@ func (f *forecast) replace(r *run) []*run {
 			next = append(next, one.place(pods)...)
 		}
 		if runs = next; !more {
-			break
+			return runs
 		}
+	}
+	for _, one := range runs {
+		one.cut = true
 	}
 	return runs
 }

@@ -30,6 +30,16 @@ func (r *run) stoppedOn(node string, f *fate) []victim {
 	return found
 }
 
+// stoppingNodes are the nodes on which pods are stopping.
+func (r *run) stoppingNodes() (nodes []string) {
+	for _, v := range r.lost {
+		if !v.stopped && !slices.Contains(nodes, v.node) {
+			nodes = append(nodes, v.node)
+		}
+	}
+	return nodes
+}
+
 // clear removes all stopping pods.
 func (r *run) clear() { r.clearNodes(func(string) bool { return true }) }
 
@@ -46,20 +56,16 @@ func (r *run) clearNodes(on func(node string) bool) {
 // clearings are the sets of nodes whose stopping pods may be gone when the scheduler runs again: all nodes or, if that
 // makes a difference, only one of them, as pods take different times to stop. None if nothing is stopping.
 func (r *run) clearings(pods []*placement.Pod, most int) []*run {
-	var nodes []string
-	for _, v := range r.lost {
-		if !v.stopped && !slices.Contains(nodes, v.node) {
-			nodes = append(nodes, v.node)
-		}
-	}
+	nodes := r.stoppingNodes()
 	if len(nodes) == 0 {
 		return nil
 	}
 	ways := []*run{r}
 	if len(nodes) > 1 && r.orderMatters(pods) {
-		follow := min(most-1, len(nodes))
-		r.cut = r.cut || follow < len(nodes)
-		for _, node := range nodes[:follow] {
+		unlike := r.unlike(nodes)
+		follow := min(most-1, len(unlike))
+		r.cut = r.cut || follow < len(unlike)
+		for _, node := range unlike[:follow] {
 			way := r.fork()
 			way.clearNodes(func(other string) bool { return other == node })
 			ways = append(ways, way)

@@ -191,3 +191,21 @@ func (y *symmetry) images(v victim) []victim {
 	}
 	return found
 }
+
+// kinds returns a function that is equal for pods of one namespace, labels, priority and specification, such as those
+// of one controller.
+func kinds() func(*placement.Pod) string {
+	known := map[*placement.Pod]string{}
+	return func(pod *placement.Pod) string {
+		kind, seen := known[pod]
+		if !seen {
+			o := pod.Object()
+			text, err := json.Marshal([]any{pod.Namespace(), o.Labels, pod.Priority, o.OwnerReferences, o.Spec})
+			if kind = string(text); err != nil {
+				kind = pod.String()
+			}
+			known[pod] = kind
+		}
+		return kind
+	}
+}

@@ -152,8 +152,8 @@ func (cy *cycle) evictable(verdicts []verdict, p *Prospect) {
 	}
 }
 
-// mostOrders bounds how many orders of a node's equal pods are tried: 5 different pods that all started at once.
-const mostOrders = 120
+// mostOrders bounds how many orders of a node's equal pods are tried: 6 different pods that all started at once.
+const mostOrders = 720
 
 // outcomes are the possible results of evictions on a node. complete is false if there are more than are tried.
 func (cy *cycle) outcomes(at int) (outcomes []prospective, complete bool) {

@@ -35,7 +35,7 @@
 // It leaves to others what is not quota: pods, nodes, job controllers, and validation of the objects (package kueue).
 // Of Kueue's it does not model Topology-Aware Scheduling (its flavors are ordinary ones here), admission fair sharing
 // (LocalQueues ordered by what they have used), waitForPodsReady, MultiKueue and workload slices. Package forecast says
-// so where one of them may matter; users read of them in the guide "Will my job preempt anyone?".
+// so where one of them may matter; users read of them in the guide "Will my job preempt other pods?".
 //
 // An Engine is not safe for concurrent use; Clone gives an independent copy, and WhatIf answers without changing
 // anything.

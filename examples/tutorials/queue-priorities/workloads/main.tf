@@ -1,5 +1,5 @@
-# What `kubectl get workloads` shows, and why each one waits. It is a configuration of its own because its answer is
-# another one at every plan.
+# The Workloads of all namespaces, and the reason why each one waits. This is a separate configuration because its output
+# differs at every plan.
 
 terraform {
   required_version = ">= 1.8"

@@ -126,7 +126,7 @@ func ElasticScheduling() []eventlog.Event {
 	}})
 	report(16, low, running, 160, 1000, 0.8, 0, ready(LowWorker0, 230), ready(LowWorker1, 90))
 
-	stage(17, "submit-high", "terraform apply: high-prio-job. There is no room for its worker.")
+	stage(17, "submit-high", "terraform apply: high-prio-job. There is no capacity for its worker.")
 	b.Starts(18, HighMaster)
 	waiting := HighWorker0
 	waiting.Node, waiting.Phase = "", "Pending"

@@ -31,10 +31,10 @@ func (m *module) file() string { return strings.ReplaceAll(m.name, ".", "/") + "
 // unbundle separates a model file from the modules behind it.
 func unbundle(src string) (main string, modules []*module, _ *Error) {
 	parts := strings.Split("\n"+src, "\n"+bundleMarker)
-	main = parts[0][1:]
-	line := 1 + strings.Count(main, "\n")
+	main = strings.TrimPrefix(parts[0], "\n") // parts[0] is empty if the text begins with the line of a module
+	line := strings.Count(parts[0], "\n")
 	for _, part := range parts[1:] {
-		line++
+		line++ // the module's own line
 		name, text, _ := strings.Cut(part, "\n")
 		name = strings.TrimSpace(name)
 		if name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.") != "" {

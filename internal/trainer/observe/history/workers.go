@@ -34,7 +34,7 @@ func States() []State { return []State{Pending, Starting, Joining, Ready} }
 func Describe(s State) string {
 	switch s {
 	case Pending:
-		return "waiting for room"
+		return "waiting for capacity"
 	case Ready:
 		return "computing"
 	default:

@@ -77,8 +77,8 @@ type Identity struct {
 	Validation string
 }
 
-// refusal is the reason why a worker of identity got cannot take part, or "".
-func (want Identity) refusal(got Identity) string {
+// Refusal is the reason why a worker of identity got cannot take part, or "".
+func (want Identity) Refusal(got Identity) string {
 	switch {
 	case got.Numerics != want.Numerics:
 		return fmt.Sprintf("its arithmetic is version %d and this job's %d: "+

@@ -44,7 +44,7 @@ func (c *Coordinator) hello(e Hello) {
 		c.emit(Dismiss{Worker: e.Worker})
 		return
 	}
-	if reason := cmp.Or(c.faultRefusal(e.Worker), c.cfg.Identity.refusal(e.Identity)); reason != "" {
+	if reason := cmp.Or(c.faultRefusal(e.Worker), c.cfg.Identity.Refusal(e.Identity)); reason != "" {
 		c.emit(Refuse{Worker: e.Worker, Reason: reason})
 		return
 	}

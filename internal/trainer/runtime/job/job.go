@@ -79,7 +79,7 @@ type Job struct {
 	ModelText []byte
 	Graph     *graph.Model
 	Report    *modelfile.Report
-	Network   Network
+	Network   Network // nil where the script exchanges gradients itself: see trainingjob.Job.Collectives
 	Kernel    kernel.Set
 	Schedule  *schedule.Schedule
 	Identity  coordinator.Identity
@@ -151,9 +151,12 @@ func Load(ctx context.Context, spec trainingjob.Job, name string, model []byte, 
 	}
 	t := spec.Training
 	var computation json.RawMessage
-	if len(spec.Command) > 0 {
+	switch {
+	case spec.Collectives():
+		computation, err = j.collectives()
+	case len(spec.Command) > 0:
 		computation, err = j.script(ctx, name, o)
-	} else {
+	default:
 		computation, err = j.modelFile(name, o)
 	}
 	if err != nil {

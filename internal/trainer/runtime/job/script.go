@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/graph"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/metric"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/modelfile"
@@ -17,15 +18,9 @@ import (
 // graph has only the fields that other code reads: names and metrics.
 func (j *Job) script(ctx context.Context, name string, o Options) (json.RawMessage, error) {
 	t := j.Spec.Training
-	beside := filepath.Dir(o.Resolve(j.Spec.Model.File))
-	if info, err := os.Stat(beside); err != nil || !info.IsDir() || o.ScriptShared != "" {
-		beside = "" // on a worker's node, or in another container, the script comes from the master
-	}
-	n, err := framework.Start(ctx, framework.Options{
-		Command: j.Spec.Command, Name: name, Script: j.ModelText, Beside: beside, Shared: o.ScriptShared,
-		Seed: t.Seed, MinibatchSize: t.MinibatchSize, LearningRate: t.LearningRate, Threads: scriptThreads(o.Threads),
-		Restarts: o.ScriptRestarts, Output: o.ScriptOutput, Finite: j.Kernel.Finite,
-	})
+	options := ScriptOptions(j.Spec, name, j.ModelText, o)
+	options.Finite = j.Kernel.Finite
+	n, err := framework.Start(ctx, options)
 	if err != nil {
 		return nil, err
 	}
@@ -43,6 +38,35 @@ func (j *Job) script(ctx context.Context, name string, o Options) (json.RawMessa
 		LearningRate *float64 `json:"learning_rate,omitempty"`
 		Description  any      `json:"description"`
 	}{j.Spec.Command, string(j.ModelText), t.LearningRate, n.Lineage()})
+}
+
+// ScriptOptions are those of a job's script, which is a file with that name and text.
+func ScriptOptions(spec trainingjob.Job, name string, text []byte, o Options) framework.Options {
+	beside := filepath.Dir(o.Resolve(spec.Model.File))
+	if info, err := os.Stat(beside); err != nil || !info.IsDir() || o.ScriptShared != "" {
+		beside = "" // on a worker's node, or in another container, the script comes from the master
+	}
+	t := spec.Training
+	return framework.Options{
+		Command: spec.Command, Name: name, Script: text, Beside: beside, Shared: o.ScriptShared,
+		Seed: t.Seed, MinibatchSize: t.MinibatchSize, LearningRate: t.LearningRate, Threads: scriptThreads(o.Threads),
+		Restarts: o.ScriptRestarts, Output: o.ScriptOutput,
+	}
+}
+
+// collectives is the job of a script that exchanges gradients itself: nothing of it is computed here, and it is identified
+// by what it is made of.
+func (j *Job) collectives() (json.RawMessage, error) {
+	t := j.Spec.Training
+	j.Report = &modelfile.Report{}
+	j.Graph = &graph.Model{Name: filepath.Base(j.Spec.Model.File), Feed: graph.Feed{Raw: true}}
+	j.Metrics = metric.Shares(nil)
+	return json.Marshal(struct {
+		Command      []string `json:"command"`
+		Script       string   `json:"script"`
+		LearningRate *float64 `json:"learning_rate,omitempty"`
+		Elastic      string   `json:"elastic"`
+	}{j.Spec.Command, string(j.ModelText), t.LearningRate, j.Spec.Elastic})
 }
 
 // scriptThreads is the number of threads that a script computes with: the given one, or OMP_NUM_THREADS, or

@@ -14,6 +14,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/artifact/safetensors"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/master"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/torchtest"
 )
 
 // disturbance is how many workers are killed (SIGKILL), the least time between kills, and how slowly they compute, so
@@ -55,10 +56,7 @@ func TestAScriptOfAFrameworkCountsEveryRecordOnceWhateverHappensToItsWorkers(t *
 }
 
 func TestTheTutorialsNetworkInPyTorchLearnsWhateverHappensToItsWorkers(t *testing.T) {
-	const python = "/usr/bin/python3"
-	if err := exec.CommandContext(t.Context(), python, "-c", "import torch").Run(); err != nil {
-		t.Skip("PyTorch is not installed for " + python + " (python3-torch)")
-	}
+	python := torchtest.Find(t)
 	spec := trainingjob.Job{
 		Name: "torch", Namespace: "default", Model: trainingjob.Model{File: "../../../../examples/pytorch/mnist.py"}, Command: []string{python},
 		Data:     trainingjob.Data{Training: "synthetic://digits?records=800&seed=1", Validation: "synthetic://digits?records=200&seed=2", RecordsPerTask: 100},
@@ -78,10 +76,7 @@ func TestTheTutorialsNetworkInPyTorchLearnsWhateverHappensToItsWorkers(t *testin
 // TestAPyTorchModelIsTheSameWhoeverComputedIt trains a model with every kind of state, with augmentation; see the
 // script.
 func TestAPyTorchModelIsTheSameWhoeverComputedIt(t *testing.T) {
-	const python = "/usr/bin/python3"
-	if err := exec.CommandContext(t.Context(), python, "-c", "import torch, numpy").Run(); err != nil {
-		t.Skip("PyTorch is not installed for " + python + " (python3-torch)")
-	}
+	python := torchtest.Find(t, "numpy")
 	const records = 120
 	spec := trainingjob.Job{
 		Name: "augmented", Namespace: "default", Model: trainingjob.Model{File: "../framework/testdata/augmented.py"}, Command: []string{python},

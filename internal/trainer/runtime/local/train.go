@@ -18,6 +18,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/artifact/store"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/observe/history"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/groupmaster"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/job"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/master"
 )
@@ -65,9 +66,14 @@ func Train(ctx context.Context, cfg Config) (_ master.Result, err error) {
 		return master.Result{}, fmt.Errorf("listen for workers on %s: %w; choose another --listen, port 0 finds a free one", cfg.Listen, err)
 	}
 	args := append([]string{"worker", "--master", listener.Addr().String(), "--credentials", secrets}, cfg.WorkerArgs...)
+	run := master.Run
+	if cfg.Job.Spec.Collectives() {
+		run = groupmaster.Run
+		args = append(args, "--elastic", trainingjob.ElasticCollectives)
+	}
 	launcher := NewLauncher(args, cfg.WorkerLog)
 	defer launcher.Close()
-	return master.Run(ctx, master.Config{
+	return run(ctx, master.Config{
 		Job: cfg.Job, JobJSON: cfg.JobJSON, ModelName: cfg.ModelName, Min: cfg.Min, Max: cfg.Max, LastWorker: -1,
 		Listener: listener, Credentials: credentials, Launcher: launcher, Fence: fence, Reporter: cfg.Reporter, History: cfg.History, Store: files, Log: cfg.Log,
 	})

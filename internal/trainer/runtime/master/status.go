@@ -72,6 +72,9 @@ var phases = map[coordinator.Phase]trainingjob.Phase{
 	coordinator.Failed:     trainingjob.PhaseFailed,
 }
 
+// PhaseOf is a phase of the coordinator as in the job's status.
+func PhaseOf(p coordinator.Phase) trainingjob.Phase { return phases[p] }
+
 // status is the published status of the job.
 func (m *Master) status() trainingjob.Status {
 	if m.info != nil {
@@ -80,7 +83,7 @@ func (m *Master) status() trainingjob.Status {
 	c := m.core.Status()
 	j := m.cfg.Job
 	s := trainingjob.Status{
-		Phase: phases[c.Phase], Message: c.Reason, Generation: m.cfg.Fence.Generation(),
+		Phase: PhaseOf(c.Phase), Message: c.Reason, Generation: m.cfg.Fence.Generation(),
 		Epoch: j.Schedule.Epoch(min(c.Step, j.Schedule.Steps()-1)), StepsDone: c.Step, StepsTotal: j.Schedule.Steps(),
 		JobDigest: j.Identity.Job, CheckpointStep: m.kept, Evaluations: newestOf(m.evaluations.all),
 	}
@@ -97,7 +100,7 @@ func (m *Master) status() trainingjob.Status {
 	s = m.withWorkers(s)
 	ready := func(w coordinator.WorkerStatus) bool { return w.State == coordinator.WorkerReady }
 	if c.Phase == coordinator.Waiting || c.Phase == coordinator.Evaluating && !slices.ContainsFunc(c.Workers, ready) {
-		s.Message = cmp.Or(c.Reason, waitingFor(c))
+		s.Message = cmp.Or(c.Reason, WaitingFor(c))
 	}
 	return s
 }
@@ -127,8 +130,8 @@ func (m *Master) withWorkers(s trainingjob.Status) trainingjob.Status {
 // mostMissing is how many kinds of missing workers are named in a status.
 const mostMissing = 4
 
-// waitingFor describes which workers are missing, and why, grouped by reason.
-func waitingFor(c coordinator.Status) string {
+// WaitingFor describes which workers are missing, and why, grouped by reason.
+func WaitingFor(c coordinator.Status) string {
 	ready := 0
 	var alike []string
 	missing := map[string][]int{}

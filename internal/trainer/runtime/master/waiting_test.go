@@ -27,7 +27,7 @@ func TestWorkersThatAreMissingAlikeAreNamedTogether(t *testing.T) {
 		"0 of at least 1 workers are ready: worker 0 is pending (a); worker 1 is pending (b); worker 2 is pending (c); worker 3 is pending (d); and 3 others are missing": unlike,
 		"0 of at least 2 workers are ready": {Min: 2},
 	} {
-		if got := waitingFor(status); got != want {
+		if got := WaitingFor(status); got != want {
 			t.Errorf("%s\nand not\n%s", got, want)
 		}
 	}

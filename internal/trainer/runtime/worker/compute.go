@@ -24,7 +24,8 @@ import (
 type worker struct {
 	cfg        Config
 	log        *slog.Logger
-	generation int64 // the newest seen
+	generation int64   // the newest seen
+	member     *member // the script of a member of a group; nil before it is started, and in other jobs
 
 	job        *job.Job
 	tables     []gradient.Table
@@ -61,6 +62,9 @@ func (w *worker) load(j *job.Job) error {
 	before := *w
 	w.close()
 	w.job = j
+	if j.Spec.Collectives() {
+		return nil // the script reads and computes
+	}
 	var err error
 	if w.training, err = data.NewBatcher(j.Training, j.Graph.Feed, j.Spec.LargestMinibatch()); err != nil {
 		return err

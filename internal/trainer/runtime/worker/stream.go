@@ -77,6 +77,10 @@ func (w *worker) session(ctx context.Context) (met bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	if w.cfg.Member {
+		err := s.membership(ctx, first.message)
+		return !errors.Is(err, errSuperseded), err
+	}
 	if err := s.begin(ctx, first.message); err != nil {
 		return !errors.Is(err, errSuperseded), err
 	}

@@ -26,6 +26,8 @@ type Config struct {
 	Node        string // for messages
 	Build       string
 	Job         job.Options
+	// Member says that the job's script exchanges gradients with collectives of its own: the worker is a member of a group.
+	Member bool
 	// MasterTimeout is how long a worker without a master tries to find one. 120 s suit a master that is re-created
 	// by its Job.
 	MasterTimeout time.Duration
@@ -43,7 +45,7 @@ type Config struct {
 // Errors with which a worker ends, unless the master dismisses it.
 var (
 	// ErrLeft reports that the worker was asked to stop (SIGTERM) and has sent its results. Its process exits 143.
-	ErrLeft = errors.New("left in good order")
+	ErrLeft = errors.New("stopped as requested, after sending its results")
 	// ErrMasterGone reports that no master answered for Config.MasterTimeout. Its process exits 143 too.
 	ErrMasterGone = errors.New("the master is gone")
 )
@@ -67,6 +69,7 @@ const (
 func Run(ctx context.Context, cfg Config) error {
 	w := &worker{cfg: cfg, log: cfg.Log.With("worker", cfg.ID), planned: -1}
 	defer w.close()
+	defer w.closeMember()
 	alone, retry := time.Now(), firstRetry
 	for {
 		began := time.Now()

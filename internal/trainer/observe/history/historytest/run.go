@@ -157,7 +157,7 @@ func (s *Run) disturb(at time.Time) {
 		event = coordinator.PodChanged{Worker: w.id, State: coordinator.PodRunning, Terminating: true, Preempted: true, Reason: "preempted by default/high-prio-job-worker-0 on node node-1"}
 		room = roomAfter
 		s.status.Preemptions++
-		s.notice(at, true, "WorkerPreempted", "worker %d was preempted at step %d; it is replaced as soon as there is room", w.id, s.status.StepsDone)
+		s.notice(at, true, "WorkerPreempted", "worker %d was preempted at step %d; it is replaced as soon as there is capacity", w.id, s.status.StepsDone)
 	case 2:
 		s.History.OnEvent(at, coordinator.Lost{Worker: w.id, Reason: "was lost: connection reset by peer"})
 		event.Disrupted = true

@@ -38,6 +38,11 @@ type Message struct {
 	//	*Message_Problem
 	//	*Message_Unreachable
 	//	*Message_Answer
+	//	*Message_GroupReady
+	//	*Message_GroupIdle
+	//	*Message_GroupReduced
+	//	*Message_GroupSaved
+	//	*Message_GroupFinished
 	//	*Message_Job
 	//	*Message_State
 	//	*Message_Update
@@ -49,6 +54,11 @@ type Message struct {
 	//	*Message_Round
 	//	*Message_Relay
 	//	*Message_Evaluation
+	//	*Message_GroupBegin
+	//	*Message_GroupCommit
+	//	*Message_GroupAbort
+	//	*Message_GroupSave
+	//	*Message_GroupFinish
 	//	*Message_Slice
 	//	*Message_Heartbeat
 	Kind          isMessage_Kind `protobuf_oneof:"kind"`
@@ -183,6 +193,51 @@ func (x *Message) GetAnswer() *Answer {
 	return nil
 }
 
+func (x *Message) GetGroupReady() *GroupReady {
+	if x != nil {
+		if x, ok := x.Kind.(*Message_GroupReady); ok {
+			return x.GroupReady
+		}
+	}
+	return nil
+}
+
+func (x *Message) GetGroupIdle() *GroupIdle {
+	if x != nil {
+		if x, ok := x.Kind.(*Message_GroupIdle); ok {
+			return x.GroupIdle
+		}
+	}
+	return nil
+}
+
+func (x *Message) GetGroupReduced() *GroupReduced {
+	if x != nil {
+		if x, ok := x.Kind.(*Message_GroupReduced); ok {
+			return x.GroupReduced
+		}
+	}
+	return nil
+}
+
+func (x *Message) GetGroupSaved() *GroupSaved {
+	if x != nil {
+		if x, ok := x.Kind.(*Message_GroupSaved); ok {
+			return x.GroupSaved
+		}
+	}
+	return nil
+}
+
+func (x *Message) GetGroupFinished() *GroupFinished {
+	if x != nil {
+		if x, ok := x.Kind.(*Message_GroupFinished); ok {
+			return x.GroupFinished
+		}
+	}
+	return nil
+}
+
 func (x *Message) GetJob() *Job {
 	if x != nil {
 		if x, ok := x.Kind.(*Message_Job); ok {
@@ -282,6 +337,51 @@ func (x *Message) GetEvaluation() *Evaluation {
 	return nil
 }
 
+func (x *Message) GetGroupBegin() *GroupBegin {
+	if x != nil {
+		if x, ok := x.Kind.(*Message_GroupBegin); ok {
+			return x.GroupBegin
+		}
+	}
+	return nil
+}
+
+func (x *Message) GetGroupCommit() *GroupCommit {
+	if x != nil {
+		if x, ok := x.Kind.(*Message_GroupCommit); ok {
+			return x.GroupCommit
+		}
+	}
+	return nil
+}
+
+func (x *Message) GetGroupAbort() *GroupAbort {
+	if x != nil {
+		if x, ok := x.Kind.(*Message_GroupAbort); ok {
+			return x.GroupAbort
+		}
+	}
+	return nil
+}
+
+func (x *Message) GetGroupSave() *GroupSave {
+	if x != nil {
+		if x, ok := x.Kind.(*Message_GroupSave); ok {
+			return x.GroupSave
+		}
+	}
+	return nil
+}
+
+func (x *Message) GetGroupFinish() *GroupFinish {
+	if x != nil {
+		if x, ok := x.Kind.(*Message_GroupFinish); ok {
+			return x.GroupFinish
+		}
+	}
+	return nil
+}
+
 func (x *Message) GetSlice() *Slice {
 	if x != nil {
 		if x, ok := x.Kind.(*Message_Slice); ok {
@@ -345,6 +445,27 @@ type Message_Answer struct {
 	Answer *Answer `protobuf:"bytes,11,opt,name=answer,proto3,oneof"`
 }
 
+type Message_GroupReady struct {
+	// From a worker of a group, a job whose script exchanges gradients with collectives of its own.
+	GroupReady *GroupReady `protobuf:"bytes,12,opt,name=group_ready,json=groupReady,proto3,oneof"`
+}
+
+type Message_GroupIdle struct {
+	GroupIdle *GroupIdle `protobuf:"bytes,13,opt,name=group_idle,json=groupIdle,proto3,oneof"`
+}
+
+type Message_GroupReduced struct {
+	GroupReduced *GroupReduced `protobuf:"bytes,14,opt,name=group_reduced,json=groupReduced,proto3,oneof"`
+}
+
+type Message_GroupSaved struct {
+	GroupSaved *GroupSaved `protobuf:"bytes,15,opt,name=group_saved,json=groupSaved,proto3,oneof"`
+}
+
+type Message_GroupFinished struct {
+	GroupFinished *GroupFinished `protobuf:"bytes,32,opt,name=group_finished,json=groupFinished,proto3,oneof"`
+}
+
 type Message_Job struct {
 	// From the master.
 	Job *Job `protobuf:"bytes,16,opt,name=job,proto3,oneof"`
@@ -390,6 +511,27 @@ type Message_Evaluation struct {
 	Evaluation *Evaluation `protobuf:"bytes,30,opt,name=evaluation,proto3,oneof"`
 }
 
+type Message_GroupBegin struct {
+	// From the master of a group.
+	GroupBegin *GroupBegin `protobuf:"bytes,33,opt,name=group_begin,json=groupBegin,proto3,oneof"`
+}
+
+type Message_GroupCommit struct {
+	GroupCommit *GroupCommit `protobuf:"bytes,34,opt,name=group_commit,json=groupCommit,proto3,oneof"`
+}
+
+type Message_GroupAbort struct {
+	GroupAbort *GroupAbort `protobuf:"bytes,35,opt,name=group_abort,json=groupAbort,proto3,oneof"`
+}
+
+type Message_GroupSave struct {
+	GroupSave *GroupSave `protobuf:"bytes,36,opt,name=group_save,json=groupSave,proto3,oneof"`
+}
+
+type Message_GroupFinish struct {
+	GroupFinish *GroupFinish `protobuf:"bytes,37,opt,name=group_finish,json=groupFinish,proto3,oneof"`
+}
+
 type Message_Slice struct {
 	// From a worker to another one.
 	Slice *Slice `protobuf:"bytes,9,opt,name=slice,proto3,oneof"`
@@ -420,6 +562,16 @@ func (*Message_Unreachable) isMessage_Kind() {}
 
 func (*Message_Answer) isMessage_Kind() {}
 
+func (*Message_GroupReady) isMessage_Kind() {}
+
+func (*Message_GroupIdle) isMessage_Kind() {}
+
+func (*Message_GroupReduced) isMessage_Kind() {}
+
+func (*Message_GroupSaved) isMessage_Kind() {}
+
+func (*Message_GroupFinished) isMessage_Kind() {}
+
 func (*Message_Job) isMessage_Kind() {}
 
 func (*Message_State) isMessage_Kind() {}
@@ -441,6 +593,16 @@ func (*Message_Round) isMessage_Kind() {}
 func (*Message_Relay) isMessage_Kind() {}
 
 func (*Message_Evaluation) isMessage_Kind() {}
+
+func (*Message_GroupBegin) isMessage_Kind() {}
+
+func (*Message_GroupCommit) isMessage_Kind() {}
+
+func (*Message_GroupAbort) isMessage_Kind() {}
+
+func (*Message_GroupSave) isMessage_Kind() {}
+
+func (*Message_GroupFinish) isMessage_Kind() {}
 
 func (*Message_Slice) isMessage_Kind() {}
 
@@ -2263,13 +2425,630 @@ func (x *Heartbeat) GetGeneration() int64 {
 	return 0
 }
 
+// GroupReady says that a worker's script waits to become a member. The messages of a group are the events and effects of
+// package group, where they are described.
+type GroupReady struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Lineage       string                 `protobuf:"bytes,1,opt,name=lineage,proto3" json:"lineage,omitempty"`
+	JobDigest     string                 `protobuf:"bytes,2,opt,name=job_digest,json=jobDigest,proto3" json:"job_digest,omitempty"`
+	Held          int64                  `protobuf:"varint,3,opt,name=held,proto3" json:"held,omitempty"`
+	Of            int64                  `protobuf:"varint,4,opt,name=of,proto3" json:"of,omitempty"`
+	Checkpoint    int64                  `protobuf:"varint,5,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
+	Finishing     bool                   `protobuf:"varint,6,opt,name=finishing,proto3" json:"finishing,omitempty"`
+	Address       string                 `protobuf:"bytes,7,opt,name=address,proto3" json:"address,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GroupReady) Reset() {
+	*x = GroupReady{}
+	mi := &file_wire_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GroupReady) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GroupReady) ProtoMessage() {}
+
+func (x *GroupReady) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GroupReady.ProtoReflect.Descriptor instead.
+func (*GroupReady) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *GroupReady) GetLineage() string {
+	if x != nil {
+		return x.Lineage
+	}
+	return ""
+}
+
+func (x *GroupReady) GetJobDigest() string {
+	if x != nil {
+		return x.JobDigest
+	}
+	return ""
+}
+
+func (x *GroupReady) GetHeld() int64 {
+	if x != nil {
+		return x.Held
+	}
+	return 0
+}
+
+func (x *GroupReady) GetOf() int64 {
+	if x != nil {
+		return x.Of
+	}
+	return 0
+}
+
+func (x *GroupReady) GetCheckpoint() int64 {
+	if x != nil {
+		return x.Checkpoint
+	}
+	return 0
+}
+
+func (x *GroupReady) GetFinishing() bool {
+	if x != nil {
+		return x.Finishing
+	}
+	return false
+}
+
+func (x *GroupReady) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+type GroupIdle struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Generation    int64                  `protobuf:"varint,1,opt,name=generation,proto3" json:"generation,omitempty"`
+	Held          int64                  `protobuf:"varint,2,opt,name=held,proto3" json:"held,omitempty"`
+	Of            int64                  `protobuf:"varint,3,opt,name=of,proto3" json:"of,omitempty"`
+	Reason        string                 `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GroupIdle) Reset() {
+	*x = GroupIdle{}
+	mi := &file_wire_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GroupIdle) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GroupIdle) ProtoMessage() {}
+
+func (x *GroupIdle) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GroupIdle.ProtoReflect.Descriptor instead.
+func (*GroupIdle) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *GroupIdle) GetGeneration() int64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *GroupIdle) GetHeld() int64 {
+	if x != nil {
+		return x.Held
+	}
+	return 0
+}
+
+func (x *GroupIdle) GetOf() int64 {
+	if x != nil {
+		return x.Of
+	}
+	return 0
+}
+
+func (x *GroupIdle) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+type GroupReduced struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Generation    int64                  `protobuf:"varint,1,opt,name=generation,proto3" json:"generation,omitempty"`
+	Step          int64                  `protobuf:"varint,2,opt,name=step,proto3" json:"step,omitempty"`
+	LossSum       float64                `protobuf:"fixed64,3,opt,name=loss_sum,json=lossSum,proto3" json:"loss_sum,omitempty"`
+	Records       int64                  `protobuf:"varint,4,opt,name=records,proto3" json:"records,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GroupReduced) Reset() {
+	*x = GroupReduced{}
+	mi := &file_wire_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GroupReduced) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GroupReduced) ProtoMessage() {}
+
+func (x *GroupReduced) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GroupReduced.ProtoReflect.Descriptor instead.
+func (*GroupReduced) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *GroupReduced) GetGeneration() int64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *GroupReduced) GetStep() int64 {
+	if x != nil {
+		return x.Step
+	}
+	return 0
+}
+
+func (x *GroupReduced) GetLossSum() float64 {
+	if x != nil {
+		return x.LossSum
+	}
+	return 0
+}
+
+func (x *GroupReduced) GetRecords() int64 {
+	if x != nil {
+		return x.Records
+	}
+	return 0
+}
+
+type GroupSaved struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Step          int64                  `protobuf:"varint,1,opt,name=step,proto3" json:"step,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GroupSaved) Reset() {
+	*x = GroupSaved{}
+	mi := &file_wire_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GroupSaved) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GroupSaved) ProtoMessage() {}
+
+func (x *GroupSaved) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GroupSaved.ProtoReflect.Descriptor instead.
+func (*GroupSaved) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *GroupSaved) GetStep() int64 {
+	if x != nil {
+		return x.Step
+	}
+	return 0
+}
+
+type GroupFinished struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GroupFinished) Reset() {
+	*x = GroupFinished{}
+	mi := &file_wire_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GroupFinished) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GroupFinished) ProtoMessage() {}
+
+func (x *GroupFinished) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GroupFinished.ProtoReflect.Descriptor instead.
+func (*GroupFinished) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{32}
+}
+
+type GroupBegin struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Generation    int64                  `protobuf:"varint,1,opt,name=generation,proto3" json:"generation,omitempty"`
+	Rank          int32                  `protobuf:"varint,2,opt,name=rank,proto3" json:"rank,omitempty"`
+	World         int32                  `protobuf:"varint,3,opt,name=world,proto3" json:"world,omitempty"`
+	Store         string                 `protobuf:"bytes,4,opt,name=store,proto3" json:"store,omitempty"`
+	Step          int64                  `protobuf:"varint,5,opt,name=step,proto3" json:"step,omitempty"`
+	Source        int32                  `protobuf:"varint,6,opt,name=source,proto3" json:"source,omitempty"` // a rank
+	Load          bool                   `protobuf:"varint,7,opt,name=load,proto3" json:"load,omitempty"`
+	Broadcast     bool                   `protobuf:"varint,8,opt,name=broadcast,proto3" json:"broadcast,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GroupBegin) Reset() {
+	*x = GroupBegin{}
+	mi := &file_wire_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GroupBegin) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GroupBegin) ProtoMessage() {}
+
+func (x *GroupBegin) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GroupBegin.ProtoReflect.Descriptor instead.
+func (*GroupBegin) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *GroupBegin) GetGeneration() int64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *GroupBegin) GetRank() int32 {
+	if x != nil {
+		return x.Rank
+	}
+	return 0
+}
+
+func (x *GroupBegin) GetWorld() int32 {
+	if x != nil {
+		return x.World
+	}
+	return 0
+}
+
+func (x *GroupBegin) GetStore() string {
+	if x != nil {
+		return x.Store
+	}
+	return ""
+}
+
+func (x *GroupBegin) GetStep() int64 {
+	if x != nil {
+		return x.Step
+	}
+	return 0
+}
+
+func (x *GroupBegin) GetSource() int32 {
+	if x != nil {
+		return x.Source
+	}
+	return 0
+}
+
+func (x *GroupBegin) GetLoad() bool {
+	if x != nil {
+		return x.Load
+	}
+	return false
+}
+
+func (x *GroupBegin) GetBroadcast() bool {
+	if x != nil {
+		return x.Broadcast
+	}
+	return false
+}
+
+type GroupCommit struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Generation    int64                  `protobuf:"varint,1,opt,name=generation,proto3" json:"generation,omitempty"`
+	Step          int64                  `protobuf:"varint,2,opt,name=step,proto3" json:"step,omitempty"`
+	Last          bool                   `protobuf:"varint,3,opt,name=last,proto3" json:"last,omitempty"`
+	Save          bool                   `protobuf:"varint,4,opt,name=save,proto3" json:"save,omitempty"` // of rank 0 only
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GroupCommit) Reset() {
+	*x = GroupCommit{}
+	mi := &file_wire_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GroupCommit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GroupCommit) ProtoMessage() {}
+
+func (x *GroupCommit) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GroupCommit.ProtoReflect.Descriptor instead.
+func (*GroupCommit) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *GroupCommit) GetGeneration() int64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *GroupCommit) GetStep() int64 {
+	if x != nil {
+		return x.Step
+	}
+	return 0
+}
+
+func (x *GroupCommit) GetLast() bool {
+	if x != nil {
+		return x.Last
+	}
+	return false
+}
+
+func (x *GroupCommit) GetSave() bool {
+	if x != nil {
+		return x.Save
+	}
+	return false
+}
+
+type GroupAbort struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Generation    int64                  `protobuf:"varint,1,opt,name=generation,proto3" json:"generation,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GroupAbort) Reset() {
+	*x = GroupAbort{}
+	mi := &file_wire_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GroupAbort) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GroupAbort) ProtoMessage() {}
+
+func (x *GroupAbort) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GroupAbort.ProtoReflect.Descriptor instead.
+func (*GroupAbort) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *GroupAbort) GetGeneration() int64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+type GroupSave struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Step          int64                  `protobuf:"varint,1,opt,name=step,proto3" json:"step,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GroupSave) Reset() {
+	*x = GroupSave{}
+	mi := &file_wire_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GroupSave) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GroupSave) ProtoMessage() {}
+
+func (x *GroupSave) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GroupSave.ProtoReflect.Descriptor instead.
+func (*GroupSave) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *GroupSave) GetStep() int64 {
+	if x != nil {
+		return x.Step
+	}
+	return 0
+}
+
+type GroupFinish struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Generation    int64                  `protobuf:"varint,1,opt,name=generation,proto3" json:"generation,omitempty"`
+	Saver         bool                   `protobuf:"varint,2,opt,name=saver,proto3" json:"saver,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GroupFinish) Reset() {
+	*x = GroupFinish{}
+	mi := &file_wire_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GroupFinish) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GroupFinish) ProtoMessage() {}
+
+func (x *GroupFinish) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GroupFinish.ProtoReflect.Descriptor instead.
+func (*GroupFinish) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *GroupFinish) GetGeneration() int64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *GroupFinish) GetSaver() bool {
+	if x != nil {
+		return x.Saver
+	}
+	return false
+}
+
 var File_wire_proto protoreflect.FileDescriptor
 
 const file_wire_proto_rawDesc = "" +
 	"\n" +
 	"\n" +
-	"wire.proto\x12\x12elastic.trainer.v1\"\xa2\n" +
-	"\n" +
+	"wire.proto\x12\x12elastic.trainer.v1\"\xcf\x0f\n" +
 	"\aMessage\x12.\n" +
 	"\x04join\x18\x01 \x01(\v2\x18.elastic.trainer.v1.JoinH\x00R\x04join\x121\n" +
 	"\x05hello\x18\x02 \x01(\v2\x19.elastic.trainer.v1.HelloH\x00R\x05hello\x127\n" +
@@ -2282,7 +3061,15 @@ const file_wire_proto_rawDesc = "" +
 	"\aproblem\x18\b \x01(\v2\x1b.elastic.trainer.v1.ProblemH\x00R\aproblem\x12C\n" +
 	"\vunreachable\x18\n" +
 	" \x01(\v2\x1f.elastic.trainer.v1.UnreachableH\x00R\vunreachable\x124\n" +
-	"\x06answer\x18\v \x01(\v2\x1a.elastic.trainer.v1.AnswerH\x00R\x06answer\x12+\n" +
+	"\x06answer\x18\v \x01(\v2\x1a.elastic.trainer.v1.AnswerH\x00R\x06answer\x12A\n" +
+	"\vgroup_ready\x18\f \x01(\v2\x1e.elastic.trainer.v1.GroupReadyH\x00R\n" +
+	"groupReady\x12>\n" +
+	"\n" +
+	"group_idle\x18\r \x01(\v2\x1d.elastic.trainer.v1.GroupIdleH\x00R\tgroupIdle\x12G\n" +
+	"\rgroup_reduced\x18\x0e \x01(\v2 .elastic.trainer.v1.GroupReducedH\x00R\fgroupReduced\x12A\n" +
+	"\vgroup_saved\x18\x0f \x01(\v2\x1e.elastic.trainer.v1.GroupSavedH\x00R\n" +
+	"groupSaved\x12J\n" +
+	"\x0egroup_finished\x18  \x01(\v2!.elastic.trainer.v1.GroupFinishedH\x00R\rgroupFinished\x12+\n" +
 	"\x03job\x18\x10 \x01(\v2\x17.elastic.trainer.v1.JobH\x00R\x03job\x121\n" +
 	"\x05state\x18\x11 \x01(\v2\x19.elastic.trainer.v1.StateH\x00R\x05state\x124\n" +
 	"\x06update\x18\x12 \x01(\v2\x1a.elastic.trainer.v1.UpdateH\x00R\x06update\x124\n" +
@@ -2295,7 +3082,15 @@ const file_wire_proto_rawDesc = "" +
 	"\x05relay\x18\x19 \x01(\v2\x19.elastic.trainer.v1.RelayH\x00R\x05relay\x12@\n" +
 	"\n" +
 	"evaluation\x18\x1e \x01(\v2\x1e.elastic.trainer.v1.EvaluationH\x00R\n" +
-	"evaluation\x121\n" +
+	"evaluation\x12A\n" +
+	"\vgroup_begin\x18! \x01(\v2\x1e.elastic.trainer.v1.GroupBeginH\x00R\n" +
+	"groupBegin\x12D\n" +
+	"\fgroup_commit\x18\" \x01(\v2\x1f.elastic.trainer.v1.GroupCommitH\x00R\vgroupCommit\x12A\n" +
+	"\vgroup_abort\x18# \x01(\v2\x1e.elastic.trainer.v1.GroupAbortH\x00R\n" +
+	"groupAbort\x12>\n" +
+	"\n" +
+	"group_save\x18$ \x01(\v2\x1d.elastic.trainer.v1.GroupSaveH\x00R\tgroupSave\x12D\n" +
+	"\fgroup_finish\x18% \x01(\v2\x1f.elastic.trainer.v1.GroupFinishH\x00R\vgroupFinish\x121\n" +
 	"\x05slice\x18\t \x01(\v2\x19.elastic.trainer.v1.SliceH\x00R\x05slice\x12=\n" +
 	"\theartbeat\x18\x1f \x01(\v2\x1d.elastic.trainer.v1.HeartbeatH\x00R\theartbeatB\x06\n" +
 	"\x04kind\"5\n" +
@@ -2449,7 +3244,68 @@ const file_wire_proto_rawDesc = "" +
 	"\tHeartbeat\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x03R\n" +
-	"generationB^Z\\github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire/wirepbb\x06proto3"
+	"generation\"\xc1\x01\n" +
+	"\n" +
+	"GroupReady\x12\x18\n" +
+	"\alineage\x18\x01 \x01(\tR\alineage\x12\x1d\n" +
+	"\n" +
+	"job_digest\x18\x02 \x01(\tR\tjobDigest\x12\x12\n" +
+	"\x04held\x18\x03 \x01(\x03R\x04held\x12\x0e\n" +
+	"\x02of\x18\x04 \x01(\x03R\x02of\x12\x1e\n" +
+	"\n" +
+	"checkpoint\x18\x05 \x01(\x03R\n" +
+	"checkpoint\x12\x1c\n" +
+	"\tfinishing\x18\x06 \x01(\bR\tfinishing\x12\x18\n" +
+	"\aaddress\x18\a \x01(\tR\aaddress\"g\n" +
+	"\tGroupIdle\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x01 \x01(\x03R\n" +
+	"generation\x12\x12\n" +
+	"\x04held\x18\x02 \x01(\x03R\x04held\x12\x0e\n" +
+	"\x02of\x18\x03 \x01(\x03R\x02of\x12\x16\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\"w\n" +
+	"\fGroupReduced\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x01 \x01(\x03R\n" +
+	"generation\x12\x12\n" +
+	"\x04step\x18\x02 \x01(\x03R\x04step\x12\x19\n" +
+	"\bloss_sum\x18\x03 \x01(\x01R\alossSum\x12\x18\n" +
+	"\arecords\x18\x04 \x01(\x03R\arecords\" \n" +
+	"\n" +
+	"GroupSaved\x12\x12\n" +
+	"\x04step\x18\x01 \x01(\x03R\x04step\"\x0f\n" +
+	"\rGroupFinished\"\xca\x01\n" +
+	"\n" +
+	"GroupBegin\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x01 \x01(\x03R\n" +
+	"generation\x12\x12\n" +
+	"\x04rank\x18\x02 \x01(\x05R\x04rank\x12\x14\n" +
+	"\x05world\x18\x03 \x01(\x05R\x05world\x12\x14\n" +
+	"\x05store\x18\x04 \x01(\tR\x05store\x12\x12\n" +
+	"\x04step\x18\x05 \x01(\x03R\x04step\x12\x16\n" +
+	"\x06source\x18\x06 \x01(\x05R\x06source\x12\x12\n" +
+	"\x04load\x18\a \x01(\bR\x04load\x12\x1c\n" +
+	"\tbroadcast\x18\b \x01(\bR\tbroadcast\"i\n" +
+	"\vGroupCommit\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x01 \x01(\x03R\n" +
+	"generation\x12\x12\n" +
+	"\x04step\x18\x02 \x01(\x03R\x04step\x12\x12\n" +
+	"\x04last\x18\x03 \x01(\bR\x04last\x12\x12\n" +
+	"\x04save\x18\x04 \x01(\bR\x04save\",\n" +
+	"\n" +
+	"GroupAbort\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x01 \x01(\x03R\n" +
+	"generation\"\x1f\n" +
+	"\tGroupSave\x12\x12\n" +
+	"\x04step\x18\x01 \x01(\x03R\x04step\"C\n" +
+	"\vGroupFinish\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x01 \x01(\x03R\n" +
+	"generation\x12\x14\n" +
+	"\x05saver\x18\x02 \x01(\bR\x05saverB^Z\\github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire/wirepbb\x06proto3"
 
 var (
 	file_wire_proto_rawDescOnce sync.Once
@@ -2463,37 +3319,47 @@ func file_wire_proto_rawDescGZIP() []byte {
 	return file_wire_proto_rawDescData
 }
 
-var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
+var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
 var file_wire_proto_goTypes = []any{
-	(*Message)(nil),     // 0: elastic.trainer.v1.Message
-	(*Piece)(nil),       // 1: elastic.trainer.v1.Piece
-	(*Join)(nil),        // 2: elastic.trainer.v1.Join
-	(*Job)(nil),         // 3: elastic.trainer.v1.Job
-	(*Hello)(nil),       // 4: elastic.trainer.v1.Hello
-	(*Span)(nil),        // 5: elastic.trainer.v1.Span
-	(*Applied)(nil),     // 6: elastic.trainer.v1.Applied
-	(*Gradient)(nil),    // 7: elastic.trainer.v1.Gradient
-	(*Evaluated)(nil),   // 8: elastic.trainer.v1.Evaluated
-	(*Evaluation)(nil),  // 9: elastic.trainer.v1.Evaluation
-	(*StateHash)(nil),   // 10: elastic.trainer.v1.StateHash
-	(*Leaving)(nil),     // 11: elastic.trainer.v1.Leaving
-	(*Problem)(nil),     // 12: elastic.trainer.v1.Problem
-	(*State)(nil),       // 13: elastic.trainer.v1.State
-	(*Measured)(nil),    // 14: elastic.trainer.v1.Measured
-	(*Update)(nil),      // 15: elastic.trainer.v1.Update
-	(*Assign)(nil),      // 16: elastic.trainer.v1.Assign
-	(*Evaluate)(nil),    // 17: elastic.trainer.v1.Evaluate
-	(*Refusal)(nil),     // 18: elastic.trainer.v1.Refusal
-	(*Dismissal)(nil),   // 19: elastic.trainer.v1.Dismissal
-	(*Fetch)(nil),       // 20: elastic.trainer.v1.Fetch
-	(*Round)(nil),       // 21: elastic.trainer.v1.Round
-	(*Answer)(nil),      // 22: elastic.trainer.v1.Answer
-	(*Peer)(nil),        // 23: elastic.trainer.v1.Peer
-	(*Relay)(nil),       // 24: elastic.trainer.v1.Relay
-	(*Unreachable)(nil), // 25: elastic.trainer.v1.Unreachable
-	(*Slice)(nil),       // 26: elastic.trainer.v1.Slice
-	(*Heartbeat)(nil),   // 27: elastic.trainer.v1.Heartbeat
-	nil,                 // 28: elastic.trainer.v1.Evaluation.MetricsEntry
+	(*Message)(nil),       // 0: elastic.trainer.v1.Message
+	(*Piece)(nil),         // 1: elastic.trainer.v1.Piece
+	(*Join)(nil),          // 2: elastic.trainer.v1.Join
+	(*Job)(nil),           // 3: elastic.trainer.v1.Job
+	(*Hello)(nil),         // 4: elastic.trainer.v1.Hello
+	(*Span)(nil),          // 5: elastic.trainer.v1.Span
+	(*Applied)(nil),       // 6: elastic.trainer.v1.Applied
+	(*Gradient)(nil),      // 7: elastic.trainer.v1.Gradient
+	(*Evaluated)(nil),     // 8: elastic.trainer.v1.Evaluated
+	(*Evaluation)(nil),    // 9: elastic.trainer.v1.Evaluation
+	(*StateHash)(nil),     // 10: elastic.trainer.v1.StateHash
+	(*Leaving)(nil),       // 11: elastic.trainer.v1.Leaving
+	(*Problem)(nil),       // 12: elastic.trainer.v1.Problem
+	(*State)(nil),         // 13: elastic.trainer.v1.State
+	(*Measured)(nil),      // 14: elastic.trainer.v1.Measured
+	(*Update)(nil),        // 15: elastic.trainer.v1.Update
+	(*Assign)(nil),        // 16: elastic.trainer.v1.Assign
+	(*Evaluate)(nil),      // 17: elastic.trainer.v1.Evaluate
+	(*Refusal)(nil),       // 18: elastic.trainer.v1.Refusal
+	(*Dismissal)(nil),     // 19: elastic.trainer.v1.Dismissal
+	(*Fetch)(nil),         // 20: elastic.trainer.v1.Fetch
+	(*Round)(nil),         // 21: elastic.trainer.v1.Round
+	(*Answer)(nil),        // 22: elastic.trainer.v1.Answer
+	(*Peer)(nil),          // 23: elastic.trainer.v1.Peer
+	(*Relay)(nil),         // 24: elastic.trainer.v1.Relay
+	(*Unreachable)(nil),   // 25: elastic.trainer.v1.Unreachable
+	(*Slice)(nil),         // 26: elastic.trainer.v1.Slice
+	(*Heartbeat)(nil),     // 27: elastic.trainer.v1.Heartbeat
+	(*GroupReady)(nil),    // 28: elastic.trainer.v1.GroupReady
+	(*GroupIdle)(nil),     // 29: elastic.trainer.v1.GroupIdle
+	(*GroupReduced)(nil),  // 30: elastic.trainer.v1.GroupReduced
+	(*GroupSaved)(nil),    // 31: elastic.trainer.v1.GroupSaved
+	(*GroupFinished)(nil), // 32: elastic.trainer.v1.GroupFinished
+	(*GroupBegin)(nil),    // 33: elastic.trainer.v1.GroupBegin
+	(*GroupCommit)(nil),   // 34: elastic.trainer.v1.GroupCommit
+	(*GroupAbort)(nil),    // 35: elastic.trainer.v1.GroupAbort
+	(*GroupSave)(nil),     // 36: elastic.trainer.v1.GroupSave
+	(*GroupFinish)(nil),   // 37: elastic.trainer.v1.GroupFinish
+	nil,                   // 38: elastic.trainer.v1.Evaluation.MetricsEntry
 }
 var file_wire_proto_depIdxs = []int32{
 	2,  // 0: elastic.trainer.v1.Message.join:type_name -> elastic.trainer.v1.Join
@@ -2506,37 +3372,47 @@ var file_wire_proto_depIdxs = []int32{
 	12, // 7: elastic.trainer.v1.Message.problem:type_name -> elastic.trainer.v1.Problem
 	25, // 8: elastic.trainer.v1.Message.unreachable:type_name -> elastic.trainer.v1.Unreachable
 	22, // 9: elastic.trainer.v1.Message.answer:type_name -> elastic.trainer.v1.Answer
-	3,  // 10: elastic.trainer.v1.Message.job:type_name -> elastic.trainer.v1.Job
-	13, // 11: elastic.trainer.v1.Message.state:type_name -> elastic.trainer.v1.State
-	15, // 12: elastic.trainer.v1.Message.update:type_name -> elastic.trainer.v1.Update
-	16, // 13: elastic.trainer.v1.Message.assign:type_name -> elastic.trainer.v1.Assign
-	17, // 14: elastic.trainer.v1.Message.evaluate:type_name -> elastic.trainer.v1.Evaluate
-	18, // 15: elastic.trainer.v1.Message.refusal:type_name -> elastic.trainer.v1.Refusal
-	19, // 16: elastic.trainer.v1.Message.dismissal:type_name -> elastic.trainer.v1.Dismissal
-	20, // 17: elastic.trainer.v1.Message.fetch:type_name -> elastic.trainer.v1.Fetch
-	21, // 18: elastic.trainer.v1.Message.round:type_name -> elastic.trainer.v1.Round
-	24, // 19: elastic.trainer.v1.Message.relay:type_name -> elastic.trainer.v1.Relay
-	9,  // 20: elastic.trainer.v1.Message.evaluation:type_name -> elastic.trainer.v1.Evaluation
-	26, // 21: elastic.trainer.v1.Message.slice:type_name -> elastic.trainer.v1.Slice
-	27, // 22: elastic.trainer.v1.Message.heartbeat:type_name -> elastic.trainer.v1.Heartbeat
-	5,  // 23: elastic.trainer.v1.Hello.in_hand:type_name -> elastic.trainer.v1.Span
-	14, // 24: elastic.trainer.v1.Applied.measured:type_name -> elastic.trainer.v1.Measured
-	1,  // 25: elastic.trainer.v1.Gradient.piece:type_name -> elastic.trainer.v1.Piece
-	28, // 26: elastic.trainer.v1.Evaluation.metrics:type_name -> elastic.trainer.v1.Evaluation.MetricsEntry
-	14, // 27: elastic.trainer.v1.State.last:type_name -> elastic.trainer.v1.Measured
-	9,  // 28: elastic.trainer.v1.State.evaluations:type_name -> elastic.trainer.v1.Evaluation
-	1,  // 29: elastic.trainer.v1.State.piece:type_name -> elastic.trainer.v1.Piece
-	14, // 30: elastic.trainer.v1.Update.measured:type_name -> elastic.trainer.v1.Measured
-	1,  // 31: elastic.trainer.v1.Update.piece:type_name -> elastic.trainer.v1.Piece
-	23, // 32: elastic.trainer.v1.Round.peers:type_name -> elastic.trainer.v1.Peer
-	23, // 33: elastic.trainer.v1.Relay.to:type_name -> elastic.trainer.v1.Peer
-	14, // 34: elastic.trainer.v1.Slice.measured:type_name -> elastic.trainer.v1.Measured
-	1,  // 35: elastic.trainer.v1.Slice.piece:type_name -> elastic.trainer.v1.Piece
-	36, // [36:36] is the sub-list for method output_type
-	36, // [36:36] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	28, // 10: elastic.trainer.v1.Message.group_ready:type_name -> elastic.trainer.v1.GroupReady
+	29, // 11: elastic.trainer.v1.Message.group_idle:type_name -> elastic.trainer.v1.GroupIdle
+	30, // 12: elastic.trainer.v1.Message.group_reduced:type_name -> elastic.trainer.v1.GroupReduced
+	31, // 13: elastic.trainer.v1.Message.group_saved:type_name -> elastic.trainer.v1.GroupSaved
+	32, // 14: elastic.trainer.v1.Message.group_finished:type_name -> elastic.trainer.v1.GroupFinished
+	3,  // 15: elastic.trainer.v1.Message.job:type_name -> elastic.trainer.v1.Job
+	13, // 16: elastic.trainer.v1.Message.state:type_name -> elastic.trainer.v1.State
+	15, // 17: elastic.trainer.v1.Message.update:type_name -> elastic.trainer.v1.Update
+	16, // 18: elastic.trainer.v1.Message.assign:type_name -> elastic.trainer.v1.Assign
+	17, // 19: elastic.trainer.v1.Message.evaluate:type_name -> elastic.trainer.v1.Evaluate
+	18, // 20: elastic.trainer.v1.Message.refusal:type_name -> elastic.trainer.v1.Refusal
+	19, // 21: elastic.trainer.v1.Message.dismissal:type_name -> elastic.trainer.v1.Dismissal
+	20, // 22: elastic.trainer.v1.Message.fetch:type_name -> elastic.trainer.v1.Fetch
+	21, // 23: elastic.trainer.v1.Message.round:type_name -> elastic.trainer.v1.Round
+	24, // 24: elastic.trainer.v1.Message.relay:type_name -> elastic.trainer.v1.Relay
+	9,  // 25: elastic.trainer.v1.Message.evaluation:type_name -> elastic.trainer.v1.Evaluation
+	33, // 26: elastic.trainer.v1.Message.group_begin:type_name -> elastic.trainer.v1.GroupBegin
+	34, // 27: elastic.trainer.v1.Message.group_commit:type_name -> elastic.trainer.v1.GroupCommit
+	35, // 28: elastic.trainer.v1.Message.group_abort:type_name -> elastic.trainer.v1.GroupAbort
+	36, // 29: elastic.trainer.v1.Message.group_save:type_name -> elastic.trainer.v1.GroupSave
+	37, // 30: elastic.trainer.v1.Message.group_finish:type_name -> elastic.trainer.v1.GroupFinish
+	26, // 31: elastic.trainer.v1.Message.slice:type_name -> elastic.trainer.v1.Slice
+	27, // 32: elastic.trainer.v1.Message.heartbeat:type_name -> elastic.trainer.v1.Heartbeat
+	5,  // 33: elastic.trainer.v1.Hello.in_hand:type_name -> elastic.trainer.v1.Span
+	14, // 34: elastic.trainer.v1.Applied.measured:type_name -> elastic.trainer.v1.Measured
+	1,  // 35: elastic.trainer.v1.Gradient.piece:type_name -> elastic.trainer.v1.Piece
+	38, // 36: elastic.trainer.v1.Evaluation.metrics:type_name -> elastic.trainer.v1.Evaluation.MetricsEntry
+	14, // 37: elastic.trainer.v1.State.last:type_name -> elastic.trainer.v1.Measured
+	9,  // 38: elastic.trainer.v1.State.evaluations:type_name -> elastic.trainer.v1.Evaluation
+	1,  // 39: elastic.trainer.v1.State.piece:type_name -> elastic.trainer.v1.Piece
+	14, // 40: elastic.trainer.v1.Update.measured:type_name -> elastic.trainer.v1.Measured
+	1,  // 41: elastic.trainer.v1.Update.piece:type_name -> elastic.trainer.v1.Piece
+	23, // 42: elastic.trainer.v1.Round.peers:type_name -> elastic.trainer.v1.Peer
+	23, // 43: elastic.trainer.v1.Relay.to:type_name -> elastic.trainer.v1.Peer
+	14, // 44: elastic.trainer.v1.Slice.measured:type_name -> elastic.trainer.v1.Measured
+	1,  // 45: elastic.trainer.v1.Slice.piece:type_name -> elastic.trainer.v1.Piece
+	46, // [46:46] is the sub-list for method output_type
+	46, // [46:46] is the sub-list for method input_type
+	46, // [46:46] is the sub-list for extension type_name
+	46, // [46:46] is the sub-list for extension extendee
+	0,  // [0:46] is the sub-list for field type_name
 }
 
 func init() { file_wire_proto_init() }
@@ -2555,6 +3431,11 @@ func file_wire_proto_init() {
 		(*Message_Problem)(nil),
 		(*Message_Unreachable)(nil),
 		(*Message_Answer)(nil),
+		(*Message_GroupReady)(nil),
+		(*Message_GroupIdle)(nil),
+		(*Message_GroupReduced)(nil),
+		(*Message_GroupSaved)(nil),
+		(*Message_GroupFinished)(nil),
 		(*Message_Job)(nil),
 		(*Message_State)(nil),
 		(*Message_Update)(nil),
@@ -2566,6 +3447,11 @@ func file_wire_proto_init() {
 		(*Message_Round)(nil),
 		(*Message_Relay)(nil),
 		(*Message_Evaluation)(nil),
+		(*Message_GroupBegin)(nil),
+		(*Message_GroupCommit)(nil),
+		(*Message_GroupAbort)(nil),
+		(*Message_GroupSave)(nil),
+		(*Message_GroupFinish)(nil),
 		(*Message_Slice)(nil),
 		(*Message_Heartbeat)(nil),
 	}
@@ -2575,7 +3461,7 @@ func file_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_proto_rawDesc), len(file_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   29,
+			NumMessages:   39,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

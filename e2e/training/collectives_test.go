@@ -1,0 +1,62 @@
+package training_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/torchtest"
+)
+
+// TestALoopWithItsOwnCollectivesInPodsCountsEveryRecordOnceWhenItsWorkersAreLost kills one worker's process, and deletes
+// another one's pod. The master's pod has no container with a framework.
+func TestALoopWithItsOwnCollectivesInPodsCountsEveryRecordOnceWhenItsWorkersAreLost(t *testing.T) {
+	t.Parallel()
+	python := torchtest.Find(t)
+	output := t.TempDir()
+	result := filepath.Join(output, "result")
+	d := define(t, "../../internal/trainer/runtime/framework/testdata/tally.py")
+	d.Job.Name, d.Job.Command, d.Job.Elastic = "collectives", []string{python}, trainingjob.ElasticCollectives
+	d.Job.Data = trainingjob.Data{Training: "indices://numbers?records=320", Format: "recordio", Codec: "bytes", RecordsPerTask: 32}
+	d.Job.Training = trainingjob.Training{Epochs: 8, MinibatchSize: 8, GradsToWait: 4, Seed: 1}
+	d.Job.Output = "/output"
+	d.Volumes = []trainingjob.Volume{{Name: "output", MountPath: d.Job.Output, HostPath: output, Mount: trainingjob.MountWorkers}}
+	d.Workers.Env = map[string]string{"TALLY_RESULT": result, "TALLY_PACE": "0.2"}
+	if problems := d.Problems(); len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	j := start(t, d)
+	j.awaitStatus("two ready workers", twoReady)
+	if err := syscall.Kill(j.worker(1), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	j.awaitStatus("worker 2 in worker 1's place", func(s trainingjob.Status) bool {
+		return len(s.Workers) == 2 && s.Workers[1].ID == 2 && s.Workers[1].State == "ready"
+	})
+	if err := j.client.CoreV1().Pods(j.ns).Delete(t.Context(), trainingjob.WorkerName(j.name, 0), metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	masters, err := j.client.CoreV1().Pods(j.ns).List(t.Context(), metav1.ListOptions{LabelSelector: trainingjob.LabelRole + "=" + trainingjob.RoleMaster})
+	if err != nil || len(masters.Items) != 1 || len(masters.Items[0].Spec.Containers) != 1 {
+		t.Errorf("the master's pod: %+v, %v", masters, err)
+	}
+	j.awaitSuccess()
+	text, err := os.ReadFile(result)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var counts []float64
+	if err := json.Unmarshal(text, &counts); err != nil || len(counts) != 320 {
+		t.Fatalf("%d counts: %v", len(counts), err)
+	}
+	for record, n := range counts {
+		if n != -float64(d.Job.Training.Epochs)/32 {
+			t.Errorf("record %d was applied %v times", record, -n*32)
+		}
+	}
+}

@@ -1,0 +1,242 @@
+package tutorial_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/migrate/elasticdl"
+	"github.com/elastic-training/terraform-provider-elastic/simcluster/await"
+)
+
+// patience is for machines that do other things too.
+const patience = 5 * time.Minute
+
+// user types commands in a directory, with the kubeconfig of the cluster's administrator.
+type user struct {
+	*testing.T
+	dir string
+}
+
+func newUser(t *testing.T) user {
+	t.Helper()
+	dir := t.TempDir()
+	if err := checkout("../..", dir); err != nil {
+		t.Fatal(err)
+	}
+	return user{t, dir}
+}
+
+// types runs the trainer, and returns what it printed to both streams; a failure ends the test.
+func (u user) types(args ...string) (out, notes string) {
+	u.Helper()
+	out, notes, err := u.tries(args...)
+	if err != nil {
+		u.Fatalf("elastic-trainer %s: %v\n%s%s", strings.Join(args, " "), err, out, notes)
+	}
+	return out, notes
+}
+
+func (u user) tries(args ...string) (out, notes string, err error) {
+	u.Helper()
+	var stdout, stderr bytes.Buffer
+	command := exec.CommandContext(u.Context(), trainer, args...)
+	command.Dir, command.Env = u.dir, append(os.Environ(), "KUBECONFIG="+cluster.Kubeconfig)
+	command.Stdout, command.Stderr = &stdout, &stderr
+	err = command.Run()
+	return stdout.String(), stderr.String(), err
+}
+
+// flags are those of a command of the tutorial, as a shell passes them.
+func (u user) flags(command string) []string {
+	u.Helper()
+	words, err := elasticdl.Words(command)
+	if err != nil {
+		u.Fatal(err)
+	}
+	return words[2:] // without "python …/client.py"
+}
+
+// seen is what `status --json` prints.
+type seen struct {
+	Phase  trainingjob.Phase  `json:"phase"`
+	Status trainingjob.Status `json:"status"`
+	Pods   []struct {
+		Name   string          `json:"name"`
+		Phase  corev1.PodPhase `json:"phase"`
+		Reason string          `json:"reason"`
+	} `json:"pods"`
+}
+
+// waits asks for a job's status until it is as it should be.
+func (u user) waits(job, what string, is func(seen) bool) seen {
+	u.Helper()
+	ctx, cancel := context.WithTimeout(u.Context(), patience)
+	defer cancel()
+	var last seen
+	err := await.Until(ctx, job+": "+what, 200*time.Millisecond, func(context.Context) error {
+		out, notes, err := u.tries("status", "--json", job)
+		if err != nil {
+			return fmt.Errorf("%w: %s", err, notes)
+		}
+		last = seen{}
+		if err := json.Unmarshal([]byte(out), &last); err != nil {
+			return err
+		}
+		if !is(last) {
+			return errors.New(out)
+		}
+		return nil
+	})
+	if err != nil {
+		u.Fatal(err)
+	}
+	return last
+}
+
+func TestTheTutorialsCommandsTypedIntoSubmitPreemptAWorkerAndBothJobsFinish(t *testing.T) {
+	u := newUser(t)
+	t.Cleanup(func() { u.remove(lowJob, highJob) })
+	out, notes := u.types(append([]string{"submit"}, u.flags(command(t, "low"))...)...)
+	if !strings.Contains(out, "training job default/low-prio-job created") || !strings.Contains(notes, "is replaced by image "+trainingjob.ImageRepository) {
+		t.Errorf("submit printed %q and %q", out, notes)
+	}
+	u.waits(lowJob, "two workers train", func(s seen) bool { return s.Status.WorkersRunning == 2 && s.Status.StepsDone > 0 })
+
+	u.types(append([]string{"submit"}, u.flags(command(t, "high"))...)...)
+	u.waits(lowJob, "a worker is preempted, and its replacement is Pending", func(s seen) bool {
+		pending := false
+		for _, pod := range s.Pods {
+			pending = pending || pod.Phase == corev1.PodPending && strings.Contains(pod.Reason, "Insufficient cpu")
+		}
+		return pending && s.Status.Preemptions == 1 && s.Status.WorkersRunning == 1
+	})
+	for _, job := range []string{highJob, lowJob} {
+		if out, notes, err := u.tries("status", "--follow", job); err != nil || !strings.Contains(out, "Succeeded") {
+			t.Fatalf("status --follow %s: %v\n%s%s", job, err, out, notes)
+		}
+	}
+	done := u.waits(lowJob, "it is Succeeded", func(s seen) bool { return s.Phase == trainingjob.PhaseSucceeded })
+	if s := done.Status; s.StepsTotal != records/10/2 || s.StepsDone != s.StepsTotal || s.ModelSHA256 == "" || s.Preemptions < 1 {
+		t.Errorf("the first job ended with %+v", s)
+	}
+	if log, _ := u.types("logs", lowJob); !strings.Contains(log, "was preempted") {
+		t.Errorf("the master's log does not say that a worker was preempted:\n%s", log)
+	}
+	if printed, _ := u.types("status", lowJob); !strings.Contains(printed, "Succeeded") || !strings.Contains(printed, done.Status.ModelSHA256) {
+		t.Errorf("status printed\n%s", printed)
+	}
+
+	u.types("delete", lowJob, highJob)
+	u.nothingIsLeft()
+	if _, notes, err := u.tries("status", lowJob); err == nil || !strings.Contains(notes, "there is no training job low-prio-job") {
+		t.Errorf("status of a job that is deleted: %v\n%s", err, notes)
+	}
+}
+
+// remove deletes jobs, whether or not they are there.
+func (u user) remove(jobs ...string) {
+	for _, job := range jobs {
+		command := exec.Command(trainer, "delete", job)
+		command.Env = append(os.Environ(), "KUBECONFIG="+cluster.Kubeconfig)
+		_ = command.Run() // of a job that is not there
+	}
+}
+
+// nothingIsLeft checks that no object has the label of a job.
+func (u user) nothingIsLeft() {
+	u.Helper()
+	client, err := cluster.Client()
+	if err != nil {
+		u.Fatal(err)
+	}
+	of := metav1.ListOptions{LabelSelector: trainingjob.LabelJobName}
+	configMaps, err := client.CoreV1().ConfigMaps("default").List(u.Context(), of)
+	if err != nil || len(configMaps.Items) > 0 {
+		u.Errorf("%d ConfigMaps are left (%v)", len(configMaps.Items), err)
+	}
+	secrets, err := client.CoreV1().Secrets("default").List(u.Context(), of)
+	if err != nil || len(secrets.Items) > 0 {
+		u.Errorf("%d Secrets are left (%v)", len(secrets.Items), err)
+	}
+	roles, err := client.RbacV1().Roles("default").List(u.Context(), of)
+	if err != nil || len(roles.Items) > 0 {
+		u.Errorf("%d Roles are left (%v)", len(roles.Items), err)
+	}
+}
+
+func TestSubmitLeavesNothingOfAJobThatItCannotMakeWhole(t *testing.T) {
+	u := newUser(t)
+	client, err := cluster.Client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"submit", "--job-name=taken", "--model=mnist", "--train-data-dir=synthetic://digits"}
+	if _, notes, err := u.tries(append(args, "--worker_pod_priority=nobodys")...); err == nil || !strings.Contains(notes, "--worker-pod-priority=nobodys: this PriorityClass does not exist") {
+		t.Errorf("a class that does not exist: %v\n%s", err, notes)
+	}
+	theirs := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: trainingjob.StatusName("taken")}}
+	if _, err := client.CoreV1().ConfigMaps("default").Create(t.Context(), theirs, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		//nolint:errcheck // the cluster ends with the tests
+		_ = client.CoreV1().ConfigMaps("default").Delete(context.WithoutCancel(t.Context()), theirs.Name, metav1.DeleteOptions{})
+	})
+	if _, notes, err := u.tries(args...); err == nil || !strings.Contains(notes, "taken-status") {
+		t.Errorf("a name that is taken: %v\n%s", err, notes)
+	}
+	u.nothingIsLeft()
+	if _, err := client.BatchV1().Jobs("default").Get(t.Context(), "taken", metav1.GetOptions{}); err == nil {
+		t.Error("the Job is left")
+	}
+}
+
+func TestTheObjectsOfADryRunAreThoseThatSubmitCreates(t *testing.T) {
+	u := newUser(t)
+	t.Cleanup(func() { u.remove(lowJob) })
+	client, err := cluster.Client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	printed, _ := u.types(append([]string{"submit", "--dry-run", "-o", "json"}, u.flags(command(t, "low"))...)...)
+	var list struct {
+		Kind  string `json:"kind"`
+		Items []struct {
+			Kind     string            `json:"kind"`
+			Metadata metav1.ObjectMeta `json:"metadata"`
+			Data     map[string]string `json:"data"`
+		} `json:"items"`
+	}
+	if err := json.Unmarshal([]byte(printed), &list); err != nil || list.Kind != "List" {
+		t.Fatalf("%v:\n%s", err, printed)
+	}
+	u.types(append([]string{"submit"}, u.flags(command(t, "low"))...)...)
+	for _, item := range list.Items {
+		if item.Kind != "ConfigMap" || item.Metadata.Name != trainingjob.ConfigMapName(lowJob) {
+			continue
+		}
+		live, err := client.CoreV1().ConfigMaps("default").Get(t.Context(), item.Metadata.Name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for key, text := range item.Data {
+			if key != trainingjob.SignatureKey && live.Data[key] != text { // each job has a key of its own
+				t.Errorf("%s: printed is\n%s\nin the cluster is\n%s", key, text, live.Data[key])
+			}
+		}
+		return
+	}
+	t.Errorf("the ConfigMap is not printed:\n%s", printed)
+}

@@ -1,0 +1,225 @@
+//go:build !podsonly
+
+package elastictrainer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/cli"
+	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
+	"github.com/elastic-training/terraform-provider-elastic/internal/cluster/jobparts"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/coordinator"
+	"github.com/elastic-training/terraform-provider-elastic/internal/wording"
+)
+
+// seenJob is what status shows of a job.
+type seenJob struct {
+	Namespace string             `json:"namespace"`
+	Name      string             `json:"name"`
+	Phase     trainingjob.Phase  `json:"phase"`
+	Status    trainingjob.Status `json:"status"` // as the master has reported it
+	Pods      []seenPod          `json:"pods"`
+}
+
+// seenPod is one of its pods.
+type seenPod struct {
+	Name   string          `json:"name"`
+	Phase  corev1.PodPhase `json:"phase"`
+	Node   string          `json:"node,omitempty"`
+	Reason string          `json:"reason,omitempty"` // why it does not run
+}
+
+func newStatus() *cobra.Command {
+	var f clusterFlags
+	var asJSON, follow bool
+	c := &cobra.Command{
+		Use:   "status NAME",
+		Short: "Show the progress of a training job, its pods, and why they wait",
+		Long: `Show what the master of a training job has reported, and the job's pods; for a pod that
+does not run, why. With --follow a line is printed whenever phase, workers or
+preemptions change, until the job has ended.`,
+		Example: `  elastic-trainer status low-prio-job
+  elastic-trainer status --follow -n team-a low-prio-job`,
+		Args: cli.NeedsArguments("NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			client, err := f.connect()
+			if err != nil {
+				return err
+			}
+			job, err := f.find(cmd.Context(), client, args[0])
+			if err != nil {
+				return err
+			}
+			if follow {
+				return followStatus(cmd.Context(), client, job, cmd.OutOrStdout())
+			}
+			seen, err := look(cmd.Context(), client, job)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return json.NewEncoder(cmd.OutOrStdout()).Encode(seen)
+			}
+			return seen.print(cmd.OutOrStdout())
+		},
+	}
+	f.register(c)
+	c.Flags().BoolVar(&asJSON, "json", false, "print the result as one line of JSON")
+	c.Flags().BoolVarP(&follow, "follow", "f", false, "print a line at every change until the job has ended")
+	c.MarkFlagsMutuallyExclusive("json", "follow")
+	cli.Exits(c, 0, "done; with --follow the job has succeeded")
+	cli.Exits(c, coordinator.ExitJobFailed, "with --follow: the job has failed")
+	return c
+}
+
+// look reads a job's report and its pods.
+func look(ctx context.Context, client *cluster.Client, job *batchv1.Job) (seenJob, error) {
+	ref := refOf(job)
+	seen := seenJob{Namespace: ref.Namespace, Name: ref.Name, Pods: []seenPod{}}
+	report, err := cluster.Get(ctx, client, client.Kubernetes().CoreV1().ConfigMaps(ref.Namespace), trainingjob.StatusName(ref.Name))
+	if err != nil && !apierrors.IsNotFound(err) {
+		return seen, explained(err)
+	}
+	seen.Status.Phase = trainingjob.PhasePending
+	if err == nil {
+		if seen.Status, err = trainingjob.DecodeStatus(report); err != nil {
+			return seen, err
+		}
+	}
+	seen.Phase = trainingjob.PhaseOf(seen.Status, job)
+	pods, err := jobparts.Pods(ctx, client, trainingjob.LabelJobName, ref)
+	if err != nil {
+		return seen, explained(err)
+	}
+	slices.SortFunc(pods, func(a, b corev1.Pod) int {
+		return strings.Compare(a.Labels[trainingjob.LabelRole]+a.Name, b.Labels[trainingjob.LabelRole]+b.Name)
+	})
+	events := eventsOf(ctx, client, ref.Namespace, pods)
+	for i := range pods {
+		seen.Pods = append(seen.Pods, seenPod{
+			Name: pods[i].Name, Phase: pods[i].Status.Phase, Node: pods[i].Spec.NodeName, Reason: trainingjob.PodReason(&pods[i], events),
+		})
+	}
+	return seen, nil
+}
+
+// eventsOf are the events about the pods; none if they may not be read.
+func eventsOf(ctx context.Context, client *cluster.Client, namespace string, pods []corev1.Pod) []corev1.Event {
+	list, err := client.Kubernetes().CoreV1().Events(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil
+	}
+	about := map[types.UID]bool{}
+	for i := range pods {
+		about[pods[i].UID] = true
+	}
+	return trainingjob.EventsAbout(list.Items, about)
+}
+
+func (s seenJob) print(out io.Writer) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(table, "job\t%s/%s\n", s.Namespace, s.Name)
+	fmt.Fprintf(table, "phase\t%s\n", s.Phase)
+	if s.Status.Message != "" {
+		fmt.Fprintf(table, "message\t%s\n", wording.Printable(s.Status.Message))
+	}
+	if s.Status.StepsTotal > 0 {
+		fmt.Fprintf(table, "step\t%s of %s\n", wording.Count(s.Status.StepsDone), wording.Count(s.Status.StepsTotal))
+	}
+	if s.Status.Loss != nil {
+		fmt.Fprintf(table, "loss\t%s\n", wording.Loss(*s.Status.Loss))
+	}
+	fmt.Fprintf(table, "workers\t%d running, %d pending\n", s.Status.WorkersRunning, s.Status.WorkersPending)
+	fmt.Fprintf(table, "preemptions\t%d\n", s.Status.Preemptions)
+	if s.Status.ModelSHA256 != "" {
+		fmt.Fprintf(table, "model sha256\t%s\n", s.Status.ModelSHA256)
+	}
+	for _, file := range s.Status.OutputFiles {
+		fmt.Fprintf(table, "output\t%s\n", wording.Printable(file))
+	}
+	if err := table.Flush(); err != nil || len(s.Pods) == 0 {
+		return err
+	}
+	fmt.Fprintln(table, "\nPOD\tPHASE\tNODE\tREASON")
+	for _, pod := range s.Pods {
+		fmt.Fprintln(table, strings.TrimRight(fmt.Sprintf("%s\t%s\t%s\t%s", pod.Name, pod.Phase, pod.Node, wording.Printable(pod.Reason)), "\t"))
+	}
+	return table.Flush()
+}
+
+// line is what --follow shows of a status; equal lines are printed once.
+func line(phase trainingjob.Phase, s trainingjob.Status) string {
+	text := fmt.Sprintf("%s, %d running, %d pending, %s", phase, s.WorkersRunning, s.WorkersPending, wording.Number(s.Preemptions, "preemption"))
+	if s.Message != "" {
+		text += ": " + wording.Printable(s.Message)
+	}
+	return text
+}
+
+// followStatus prints a line at every change, until the job has ended.
+func followStatus(ctx context.Context, client *cluster.Client, job *batchv1.Job, out io.Writer) error {
+	// A job that fails by its own rules, or is deleted, is not reported by its master.
+	following, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		//nolint:errcheck // the master's report is followed without it
+		_ = cluster.WaitFor(following, client, client.Kubernetes().BatchV1().Jobs(job.Namespace), cluster.Named(job.Name), func(found []*batchv1.Job) (bool, error) {
+			switch {
+			case len(found) == 0 || found[0].UID != job.UID:
+				stop(fmt.Errorf("training job %s/%s has been deleted", job.Namespace, job.Name))
+			case trainingjob.JobCondition(found[0], batchv1.JobFailed) != nil:
+				condition := trainingjob.JobCondition(found[0], batchv1.JobFailed)
+				stop(&cli.ExitError{Code: coordinator.ExitJobFailed, Err: fmt.Errorf("%w: %s: %s", errNotTrained, condition.Reason, condition.Message)})
+			default:
+				return false, nil
+			}
+			return true, nil
+		})
+	}()
+	last := ""
+	err := cluster.WaitFor(following, client, client.Kubernetes().CoreV1().ConfigMaps(job.Namespace), cluster.Named(trainingjob.StatusName(job.Name)), func(found []*corev1.ConfigMap) (bool, error) {
+		if len(found) == 0 {
+			return false, nil
+		}
+		status, err := trainingjob.DecodeStatus(found[0])
+		if err != nil {
+			return false, err
+		}
+		if now := line(status.Phase, status); now != last {
+			last = now
+			fmt.Fprintf(out, "step %s of %s: %s\n", wording.Count(status.StepsDone), wording.Count(status.StepsTotal), now)
+		}
+		if status.Phase == trainingjob.PhaseFailed {
+			return true, &cli.ExitError{Code: coordinator.ExitJobFailed, Err: errNotTrained}
+		}
+		return status.Phase.Finished(), nil
+	})
+	reason := context.Cause(following)
+	stop(nil)
+	<-ended
+	var exit *cli.ExitError
+	switch {
+	case err == nil || errors.As(err, &exit):
+		return err
+	case ctx.Err() == nil && reason != nil:
+		return reason
+	}
+	return explained(err)
+}

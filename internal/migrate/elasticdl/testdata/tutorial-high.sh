@@ -1,0 +1,22 @@
+python elasticdl/python/elasticdl/client/client.py \
+    --job_name=high-prio-job \
+    --model_file=elasticdl/python/examples/mnist_functional_api.py \
+    --train_data_dir=/data/mnist/train \
+    --master_pod_priority=high-priority \
+    --worker_pod_priority=high-priority \
+    --num_epoch=1 \
+    --minibatch_size=10 \
+    --record_per_task=100 \
+    --num_worker=1 \
+    --master_cpu_request=1000m \
+    --master_cpu_limit=1000m \
+    --master_memory_request=1024Mi \
+    --master_memory_limit=1024Mi \
+    --worker_cpu_request=3000m \
+    --worker_cpu_limit=3000m \
+    --worker_memory_request=4096Mi \
+    --worker_memory_limit=4096Mi \
+    --grads_to_wait=2 \
+    --codec_type=bytes \
+    --repository=gcr.io \
+    --image_base=gcr.io/elasticdl/elasticdl:dev

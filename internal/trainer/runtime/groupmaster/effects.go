@@ -1,0 +1,142 @@
+package groupmaster
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/coordinator"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/group"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire/wirepb"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/master"
+)
+
+// do carries out one effect.
+func (m *Master) do(e group.Effect) {
+	switch e := e.(type) {
+	case group.Begin:
+		m.begin(e)
+	case group.Commit:
+		m.observe(e)
+		for rank, id := range e.Members {
+			m.send(id, &wirepb.Message{Kind: &wirepb.Message_GroupCommit{GroupCommit: &wirepb.GroupCommit{
+				Generation: e.Generation, Step: e.Step, Last: e.Last, Save: e.Save && rank == 0,
+			}}})
+		}
+	case group.Abort:
+		for _, id := range e.Members {
+			m.send(id, &wirepb.Message{Kind: &wirepb.Message_GroupAbort{GroupAbort: &wirepb.GroupAbort{Generation: e.Generation}}})
+		}
+	case group.Save:
+		m.send(e.Worker, &wirepb.Message{Kind: &wirepb.Message_GroupSave{GroupSave: &wirepb.GroupSave{Step: e.Step}}})
+	case group.Finish:
+		m.send(e.Worker, &wirepb.Message{Kind: &wirepb.Message_GroupFinish{GroupFinish: &wirepb.GroupFinish{Generation: e.Generation, Saver: e.Saver}}})
+	case coordinator.Refuse:
+		m.log.Warn("refused a worker", "worker", e.Worker, "reason", e.Reason)
+		m.gaveUp[e.Worker] = e.Reason
+		m.last(e.Worker, &wirepb.Message{Kind: &wirepb.Message_Refusal{Refusal: &wirepb.Refusal{Reason: e.Reason}}})
+	case coordinator.Dismiss:
+		m.last(e.Worker, &wirepb.Message{Kind: &wirepb.Message_Dismissal{Dismissal: &wirepb.Dismissal{Reason: "finished"}}})
+	case coordinator.Disconnect:
+		if c := m.conns[e.Worker]; c != nil {
+			m.cfg.History.OnEvent(coordinator.Lost{Worker: e.Worker, Reason: e.Reason}) // the end of the stream is not reported again
+			c.closing = true
+			c.end(errors.New(e.Reason))
+		}
+	case coordinator.CreatePod:
+		m.cfg.Launcher.Create(e.Worker, e.Minimum)
+	case coordinator.DeletePod:
+		m.log.Info("ending a worker", "worker", e.Worker, "reason", e.Reason)
+		m.cfg.Launcher.Delete(e.Worker)
+	case coordinator.Report:
+		m.reportStatus(true)
+	case coordinator.Notice:
+		if e.Warning {
+			m.log.Warn(e.Message, "event", e.Reason)
+		} else {
+			m.log.Info(e.Message, "event", e.Reason)
+		}
+		m.publishNotice(e)
+	case coordinator.Exit:
+		m.result = &master.Result{Code: e.Code, Reason: e.Reason}
+	default:
+		panic(fmt.Sprintf("groupmaster: unknown effect %T", e))
+	}
+}
+
+func (m *Master) send(worker int, message *wirepb.Message) {
+	if c := m.conns[worker]; c != nil && !c.closing {
+		c.queue.Send(message)
+	}
+}
+
+// last sends a worker its last message.
+func (m *Master) last(worker int, message *wirepb.Message) {
+	if c := m.conns[worker]; c != nil {
+		c.closing = true
+		c.queue.Send(message)
+		c.queue.Close()
+	}
+}
+
+func (m *Master) begin(e group.Begin) {
+	m.log.Info("a process group begins", "generation", e.Generation, "workers", e.Members, "step", e.Step)
+	for rank, id := range e.Members {
+		m.send(id, &wirepb.Message{Kind: &wirepb.Message_GroupBegin{GroupBegin: &wirepb.GroupBegin{
+			Generation: e.Generation, Rank: int32(rank), World: int32(len(e.Members)), Store: e.Store, Step: e.Step,
+			Source: int32(e.Source), Load: e.Load, Broadcast: e.Broadcast,
+		}}})
+	}
+}
+
+func (m *Master) publishNotice(n coordinator.Notice) {
+	m.cfg.History.OnNotice(n)
+	m.cfg.Reporter.Notice(n)
+}
+
+// reportStatus publishes the status if it has changed: to the history at every tick, to the reporter at once if now is
+// set, and otherwise at most every two seconds.
+func (m *Master) reportStatus(now bool) {
+	if m.dirty || now {
+		m.dirty, m.stale = false, true
+		m.newest = m.cfg.History.OnStatus(m.status())
+	}
+	if now || (m.stale && time.Since(m.report) >= statusEvery) {
+		m.stale, m.report = false, time.Now()
+		m.cfg.Reporter.Status(m.newest)
+	}
+}
+
+// status is the published status of the job.
+func (m *Master) status() trainingjob.Status {
+	c, j := m.core.Status(), m.cfg.Job
+	s := trainingjob.Status{
+		Phase: master.PhaseOf(c.Phase), Message: c.Reason, Generation: m.cfg.Fence.Generation(),
+		Epoch: j.Schedule.Epoch(min(c.Step, j.Schedule.Steps()-1)), StepsDone: c.Step, StepsTotal: j.Schedule.Steps(),
+		JobDigest: j.Identity.Job, CheckpointStep: m.core.Checkpointed(), Preemptions: c.Preemptions, Loss: m.loss,
+	}
+	switch {
+	case c.Phase == coordinator.Done && c.Step < j.Schedule.Steps():
+		s.Phase, s.Message = trainingjob.PhaseWaiting, "the master was stopped; the job continues when it is started again"
+	case c.Phase == coordinator.Waiting:
+		s.Message = cmp.Or(c.Reason, master.WaitingFor(c))
+	case c.Phase == coordinator.Saving:
+		s.Phase, s.Message = trainingjob.PhaseRunning, "all steps are done; the script finishes"
+	}
+	for _, w := range c.Workers {
+		switch {
+		case w.State == coordinator.WorkerReady, w.State == coordinator.WorkerJoining:
+			s.WorkersRunning++
+		case c.Phase >= coordinator.Saving:
+			continue
+		default:
+			s.WorkersPending++
+		}
+		s.Workers = append(s.Workers, trainingjob.WorkerStatus{
+			ID: w.Worker, Pod: cmp.Or(w.Pod, trainingjob.WorkerName(j.Spec.Name, w.Worker)), State: string(w.State), Reason: w.Reason, Gradients: w.Gradients,
+		})
+	}
+	return s
+}

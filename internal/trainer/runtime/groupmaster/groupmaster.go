@@ -1,0 +1,190 @@
+// Package groupmaster runs a job whose script exchanges gradients with collectives of its own: it passes events (streams,
+// pods, time, signals) to package group and carries out the effects. It is the control plane only: no tensor passes
+// through it, and it starts no script.
+//
+// It takes the same configuration as package master and reports in the same way, so that the same launchers, fences,
+// reporters and pages serve both. As there, one goroutine owns everything, and others communicate with it through channels.
+package groupmaster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/observe/history"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/observe/page"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/coordinator"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/group"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/master"
+)
+
+// Times and counts that suit a data centre; group.Config says what each is for.
+const (
+	tick          = 100 * time.Millisecond
+	lateTick      = 500 * time.Millisecond
+	silentTicks   = 10
+	gather        = 3 * time.Second
+	joinInterval  = 2 * time.Second
+	settle        = 200 * time.Millisecond
+	idleTimeout   = 5 * time.Second
+	retryInterval = time.Second
+	maxFailures   = 6
+	statusEvery   = 2 * time.Second
+	closeTimeout  = 2 * time.Second
+	reportTimeout = 5 * time.Second
+)
+
+// generationsOfMaster is how many process groups a master may form: the numbers of the next master's are greater.
+const generationsOfMaster = 1 << 32
+
+// Master is a running job.
+type Master struct {
+	cfg     master.Config
+	log     *slog.Logger
+	core    *group.Group
+	in      chan input
+	ended   chan struct{} // closed when the loop has ended
+	conns   map[int]*connection
+	gaveUp  map[int]string // the reason that a worker gave, until its pod has ended
+	streams streams
+
+	loss    *float64 // of the last step
+	dirty   bool     // something has changed since the last status
+	stale   bool     // newest has not been reported
+	newest  trainingjob.Status
+	report  time.Time // of the newest report
+	began   time.Time
+	result  *master.Result
+	pending []group.Event
+}
+
+// Run trains until the job is done, has failed, or ctx ends (SIGTERM, with master.StoppedError as its cause where more is
+// known). An error means that the master could not run at all.
+func Run(ctx context.Context, cfg master.Config) (master.Result, error) {
+	if cfg.History == nil {
+		cfg.History = master.Record(cfg.Job)
+	}
+	m := &Master{
+		cfg: cfg, log: cfg.Log, in: make(chan input, 64), ended: make(chan struct{}), conns: map[int]*connection{},
+		gaveUp: map[int]string{}, began: time.Now(),
+	}
+	m.core = group.New(m.config())
+	server, err := wire.NewServer(cfg.Credentials, m.log, m.serve, wire.CountBytes(&cfg.History.Received, &cfg.History.Sent))
+	if err != nil {
+		return master.Result{}, errors.Join(err, cfg.Listener.Close())
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(cfg.Listener) }()
+	m.loop(ctx, served)
+	close(m.ended)
+	server.Stop(closeTimeout)
+	m.streams.Wait()
+	m.saveReport(ctx)
+	return *m.result, nil
+}
+
+func (m *Master) config() group.Config {
+	j, generation := m.cfg.Job, m.cfg.Fence.Generation()
+	every := j.Schedule.StepsPerEpoch()
+	if c := j.Spec.Checkpoint; c != nil && c.Steps > 0 {
+		every = c.Steps
+	}
+	return group.Config{
+		Steps: j.Schedule.Steps(), Identity: j.Identity,
+		Min: m.cfg.Min, Max: m.cfg.Max, Multiple: 1, MinPodsExternal: m.cfg.Queued, LastWorkerID: m.cfg.LastWorker,
+		LastGeneration: generation * generationsOfMaster, Restarted: generation > 1 && len(m.cfg.Existing) > 0, Gather: gather,
+		JoinInterval: joinInterval, Settle: settle, IdleTimeout: idleTimeout, RetryInterval: retryInterval, MaxFailures: maxFailures,
+		SilentTicks: silentTicks, CheckpointEvery: every,
+	}
+}
+
+// loop runs in the one goroutine that owns the job.
+func (m *Master) loop(ctx context.Context, served <-chan error) {
+	for _, e := range m.cfg.Existing {
+		m.step(e)
+	}
+	m.step(coordinator.Start{})
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	alarm := time.NewTimer(time.Hour)
+	defer alarm.Stop()
+	last := time.Now()
+	stop := ctx.Done()
+	for m.result == nil {
+		if at, ok := m.core.Deadline(); ok {
+			alarm.Reset(at - time.Since(m.began))
+		} else {
+			alarm.Stop()
+		}
+		select {
+		case <-alarm.C:
+			m.step(m.clock())
+		case i := <-m.in:
+			m.take(i)
+		case e := <-m.cfg.Launcher.Events():
+			m.step(m.withGaveUpReason(e))
+		case <-ticker.C:
+			now := time.Now()
+			m.sendHeartbeats()
+			m.step(coordinator.Tick{Heard: m.collectHeartbeats(), Late: now.Sub(last) > tick+lateTick})
+			last = now
+			m.cfg.History.Tick()
+			m.reportStatus(false)
+		case reason := <-m.cfg.Fence.Lost():
+			m.step(coordinator.Fenced{Reason: reason})
+		case err := <-served:
+			m.step(coordinator.Unhealthy{Reason: fmt.Sprintf("the master's server ended: %v", err)})
+		case <-stop:
+			stop = nil
+			m.log.Info("asked to stop; the step in flight is completed first", "step", m.core.StepsDone())
+			var why master.StoppedError // zero if unknown
+			errors.As(context.Cause(ctx), &why)
+			m.step(coordinator.Stop{Cause: coordinator.StopCause(why)})
+		}
+	}
+}
+
+// clock is the time, for the group.
+func (m *Master) clock() group.Event { return coordinator.Clock{At: time.Since(m.began)} }
+
+// step passes an event to the group and carries out the effects, and the events that follow from these.
+func (m *Master) step(e group.Event) {
+	m.pending = append(m.pending, m.clock(), e)
+	for len(m.pending) > 0 && m.result == nil {
+		e := m.pending[0]
+		m.pending = m.pending[1:]
+		if known, ok := e.(coordinator.Event); ok {
+			m.cfg.History.OnEvent(known)
+		}
+		for _, effect := range m.core.Step(e) {
+			m.do(effect)
+		}
+		m.dirty = true
+	}
+}
+
+// saveReport saves the page of the run. A failure does no harm.
+func (m *Master) saveReport(ctx context.Context) {
+	m.cfg.History.OnFinish(m.result.Reason)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportTimeout)
+	defer cancel()
+	name := master.ReportName{Job: m.cfg.Job.Identity.Job, Generation: m.cfg.Fence.Generation()}
+	file, err := m.cfg.Store.SaveReport(ctx, name, page.Report(m.cfg.History.Snapshot(), time.Now()), m.cfg.Fence.Check)
+	if err != nil {
+		m.log.Warn("the report of the run cannot be written", "error", err)
+	}
+	m.result.Report = file
+}
+
+// observe records a committed step for the status.
+func (m *Master) observe(c group.Commit) {
+	if c.Records > 0 {
+		loss := c.LossSum / float64(c.Records)
+		m.loss = &loss
+	}
+	m.cfg.History.OnStep(history.Step{Records: c.Records, LossSum: c.LossSum})
+}

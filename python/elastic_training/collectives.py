@@ -1,0 +1,886 @@
+"""Elastic training of a PyTorch loop with its own collectives.
+
+Use it as :mod:`elastic_training.torch`, which exports :func:`init`::
+
+    import elastic_training.torch as elastic
+
+    job = elastic.init(records=len(dataset))
+    model = job.prepare(Net().to(job.device))
+    optimizer = job.prepare(torch.optim.AdamW(model.parameters(), lr=3e-4))
+
+    for step in job.steps():
+        with step:  # repeated if a worker is lost during the step
+            for x, y in step.batches(dataset):
+                step.backward(criterion(model(x), y))
+            step.reduce()  # adds the gradients of all ranks, and waits until the step counts
+            optimizer.step()
+
+In a job whose ``workers.elastic`` is ``collectives`` the ranks form a process group (NCCL on GPUs,
+gloo otherwise). When a worker joins, leaves or is lost, the others form a new group in the same
+processes. A step counts only when every rank holds its summed gradient, so the states of the ranks
+never differ by a step, and every record counts exactly once per epoch. Outside a job the same
+script runs as one plain process.
+
+This side of the protocol: the worker starts the script and says lines of JSON on a Unix socket,
+``ELASTIC_SOCKET``; internal/trainer/runtime/worker/member.go is the other side. A thread of this
+module receives them, so that it can end a collective that hangs, whatever the script computes.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import queue
+import random
+import re
+import socket
+import struct
+import sys
+import threading
+import traceback
+from datetime import timedelta
+from types import TracebackType
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Type, TypeVar
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.utils.data.dataloader import default_collate
+
+from elastic_training import mix
+
+__all__ = ["Job", "Step", "init"]
+
+T = TypeVar("T")
+
+_NO_STATE = -1
+_COLLECTIVE_TIMEOUT = timedelta(minutes=30)  # of one that no rank's loss has ended
+_CONNECT_TIMEOUT = timedelta(seconds=60)  # of the store of another rank
+_BUCKET_BYTES = 25 << 20  # of gradients in one all-reduce
+_CHECKPOINT = re.compile(r"^step-(\d{12})\.pt$")
+
+
+class _Aborted(BaseException):  # no `except Exception` of a script should catch it
+    """The step does not count: the generation has ended."""
+
+
+class _Generation(NamedTuple):
+    """A process group, as the master has formed it."""
+
+    number: int
+    rank: int
+    world: int
+    step: int
+
+
+class _Share(NamedTuple):
+    """What this rank computes in a step."""
+
+    step: int
+    epoch: int
+    minibatches: Sequence[Tuple[int, List[int]]]  # virtual worker, records
+    virtual_workers: int  # of the whole step
+    records: int  # of the whole step
+
+
+def init(
+    *,
+    records: Optional[int] = None,
+    minibatch_size: int = 32,
+    grads_to_wait: int = 1,
+    epochs: int = 1,
+    seed: int = 1,
+    device: Optional[torch.device] = None,
+) -> "Job":
+    """Begins a job. Call it once, before the model is built: it seeds the random generators.
+
+    In a job of elastic-trainer its own numbers apply, and the arguments are defaults for a plain
+    run of the same script. ``records`` is the length of the data set; in a job it is compared with
+    that of the job. ``device`` is where gradients are: by default the current GPU, or the CPU.
+    """
+    path = os.environ.get("ELASTIC_SOCKET")
+    if device is None:
+        device = torch.device("cuda", torch.cuda.current_device()) if torch.cuda.is_available() else torch.device("cpu")
+    side: _Side
+    if path:
+        side = _Worker(path, device)
+        if records is not None and records != side.numbers["records"]:
+            raise ValueError(
+                "the data set has %d records, and the job's indices://NAME?records=%d"
+                % (records, side.numbers["records"])
+            )
+    else:
+        if records is None:
+            raise ValueError("outside a job of elastic-trainer, init needs records=len(dataset)")
+        side = _Alone(records, minibatch_size, grads_to_wait, epochs, seed)
+    job = Job(side, device)
+    _seed(job.seed)
+    return job
+
+
+class Job:
+    """A training job, as this process takes part in it. Made by :func:`init`."""
+
+    def __init__(self, side: "_Side", device: torch.device) -> None:
+        self._side = side
+        self.device = device
+        numbers = side.numbers
+        self.seed: int = numbers["seed"]
+        self.total_steps: int = numbers["steps"]
+        self.steps_per_epoch: int = numbers["steps_per_epoch"]
+        self.minibatch_size: int = numbers["minibatch_size"]
+        #: The learning rate that the job asks for in place of the script's own, or None.
+        self.learning_rate: Optional[float] = numbers.get("learning_rate")
+        self._models: List[nn.Module] = []
+        self._others: List[Any] = []
+        self._holding = 0  # steps in the state
+
+    @property
+    def rank(self) -> int:
+        """This process's number among those of the current process group; rank 0 writes checkpoints."""
+        return self._side.rank
+
+    @property
+    def world_size(self) -> int:
+        """The number of processes in the current process group. It changes while the job runs."""
+        return self._side.world
+
+    def prepare(self, thing: T) -> T:
+        """Makes a model, optimizer, scheduler or scaler a part of the state, and returns it.
+
+        The state is what a checkpoint has and a joining worker receives. A model's part is its
+        parameters and buffers; of anything else what ``state_dict()`` returns. Gradients of all
+        prepared models' parameters are added by :meth:`Step.reduce`.
+        """
+        if self._side.started:
+            raise RuntimeError("prepare everything before the first step")
+        if isinstance(thing, nn.parallel.DistributedDataParallel):
+            raise TypeError("prepare the model itself: step.reduce() adds the gradients in place of DistributedDataParallel")
+        if isinstance(thing, nn.Module):
+            self._models.append(thing)
+        elif hasattr(thing, "state_dict") and hasattr(thing, "load_state_dict"):
+            self._others.append(thing)
+        else:
+            raise TypeError("%s has no state_dict; prepare takes models, optimizers, schedulers and scalers" % type(thing).__name__)
+        return thing
+
+    def steps(self) -> Iterator["Step"]:
+        """The steps that this process takes part in. One that a lost worker has interrupted comes again."""
+        if not self._models:
+            raise RuntimeError("prepare the model before the first step")
+        self._side.start(self)
+        while True:
+            share = self._side.next()
+            if share is None:
+                return
+            step = Step(self, share)
+            yield step
+            if not step.entered:
+                raise RuntimeError("enter each step: `with step:`")
+
+    # The state.
+
+    def _parameters(self) -> List[nn.Parameter]:
+        return [p for m in self._models for p in m.parameters() if p.requires_grad]
+
+    def _buffers(self) -> List[Tensor]:
+        return [b for m in self._models for b in m.buffers()]
+
+    def _tensors(self) -> Dict[str, Tensor]:
+        """The models' parameters and buffers by name; tied ones once."""
+        out = {}
+        for i, m in enumerate(self._models):
+            for name, t in list(m.named_parameters()) + list(m.named_buffers()):
+                out["%d/%s" % (i, name)] = t
+        return out
+
+    def _state(self) -> Dict[str, Any]:
+        return {
+            "step": self._holding,
+            "tensors": {name: t.detach() for name, t in self._tensors().items()},
+            "others": [o.state_dict() for o in self._others],
+        }
+
+    def _load(self, state: Dict[str, Any]) -> None:
+        tensors = self._tensors()
+        if set(tensors) != set(state["tensors"]) or len(state["others"]) != len(self._others):
+            raise ValueError("the state is of another model: its tensors or its prepared objects differ")
+        with torch.no_grad():
+            for name, t in tensors.items():
+                if t.shape != state["tensors"][name].shape:
+                    raise ValueError("the state is of another model: %s has another shape" % name)
+                t.copy_(state["tensors"][name])
+        for o, s in zip(self._others, state["others"]):
+            o.load_state_dict(s)
+        self._holding = state["step"]
+
+
+class Step:
+    """One step, as this rank computes it. Use it as a context: ``with step:``.
+
+    If a rank is lost before the step counts, the block ends early and the step comes again: what must happen once for
+    each step, such as logging, belongs into the block, after ``reduce``.
+    """
+
+    def __init__(self, job: Job, share: _Share) -> None:
+        self._job = job
+        self._share = share
+        self.entered = False
+        self._reduced = False
+        self._current: Optional[int] = None  # records of the minibatch that is being computed
+        self._loss_sum = torch.zeros((), dtype=torch.float64)
+        self._seen = 0
+        buffers = job._buffers()
+        self._before = [b.detach().clone() for b in buffers]
+        self._means = [
+            torch.zeros_like(b, dtype=torch.float64) if b.is_floating_point() else torch.zeros_like(b) for b in buffers
+        ]
+
+    @property
+    def number(self) -> int:
+        """The step's number, from 0."""
+        return self._share.step
+
+    @property
+    def epoch(self) -> int:
+        """The step's epoch, from 0."""
+        return self._share.epoch
+
+    @property
+    def records(self) -> List[List[int]]:
+        """The indices of this rank's minibatches, for scripts that read them by themselves."""
+        return [list(records) for _, records in self._share.minibatches]
+
+    def __enter__(self) -> "Step":
+        self.entered = True
+        for p in self._job._parameters():
+            p.grad = None
+        return self
+
+    def __exit__(
+        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], where: Optional[TracebackType]
+    ) -> bool:
+        if isinstance(error, _Aborted):
+            self._restore()
+            for p in self._job._parameters():
+                p.grad = None
+            self._job._side.unwound()
+            return True  # the step comes again
+        if error is None:
+            if not self._reduced:
+                raise RuntimeError("a step ends with step.reduce(), and then optimizer.step()")
+            self._job._holding = self._share.step + 1
+            self._job._side.applied(self._job._holding)
+        return False
+
+    def batches(self, dataset: Any, collate_fn: Optional[Callable[[List[Any]], Any]] = None) -> Iterator[Any]:
+        """This rank's minibatches of a map-style data set, on the job's device.
+
+        A rank may have several, or none. Before each is read, the generators of torch, numpy and
+        random are seeded by job, step and minibatch: augmentation and dropout are the same on any
+        rank. Each minibatch begins with the buffers (batch normalization's averages) as the step
+        found them.
+        """
+        collate = collate_fn or default_collate
+        for virtual_worker, records in self._share.minibatches:
+            self._begin(virtual_worker, len(records))
+            yield _to(collate([dataset[i] for i in records]), self._job.device)
+            self._end(virtual_worker)
+
+    def backward(self, loss: Tensor, scaler: Any = None) -> None:
+        """Adds the gradients of the mean loss of the current minibatch, weighted by its records.
+
+        So their sum over the step is the gradient of the step's mean. ``scaler`` is a GradScaler.
+        """
+        if self._current is None:
+            raise RuntimeError("call step.backward(loss) once for each minibatch of step.batches()")
+        if loss.dim() != 0:
+            raise ValueError("the loss has the shape %s; it should be one number, the minibatch's mean" % (tuple(loss.shape),))
+        self._loss_sum = self._loss_sum + loss.detach().double().cpu() * self._current
+        self._seen += self._current
+        weighted = loss * (self._current / self._share.records)
+        (scaler.scale(weighted) if scaler is not None else weighted).backward()
+
+    @property
+    def committed(self) -> bool:
+        """Whether the step counts: every rank has the sum of its gradients."""
+        return self._reduced
+
+    def reduce(self) -> float:
+        """Adds the gradients of all ranks and waits until the step counts. Returns its mean loss.
+
+        After it every rank has the same gradients, and calls ``optimizer.step()``. If a rank is lost
+        before the step counts, this ends the ``with`` block, and the step comes again.
+        """
+        if self._reduced:
+            raise RuntimeError("call step.reduce() once in each step")
+        job = self._job
+        expected = sum(len(records) for _, records in self._share.minibatches)
+        if self._seen != expected:
+            raise RuntimeError("%d of this rank's %d records went through step.backward()" % (self._seen, expected))
+        _add_gradients(job._parameters(), job._side.reduce)
+        totals = torch.cat([self._loss_sum.reshape(1), torch.tensor([float(self._seen)], dtype=torch.float64)])
+        self._reduce_buffers(job._side.reduce)
+        totals = job._side.reduce(totals)
+        if not bool(torch.isfinite(totals[0])):
+            job._side.diverged("the loss of step %d is %r: training diverged; a lower learning rate may help" % (self.number, float(totals[0])))
+        if int(totals[1]) != self._share.records:
+            raise RuntimeError("the ranks computed %d records of %d" % (int(totals[1]), self._share.records))
+        job._side.commit(self._share.step, float(self._loss_sum), self._seen)
+        self._reduced = True
+        self._store_buffers()
+        _seed(mix(job.seed, self._share.step))
+        return float(totals[0]) / self._share.records
+
+    def _begin(self, virtual_worker: int, records: int) -> None:
+        self._job._side.check()
+        self._restore()
+        self._current = records
+        _seed(mix(self._job.seed, self._share.step, virtual_worker))
+
+    def _end(self, virtual_worker: int) -> None:
+        self._current = None
+        with torch.no_grad():
+            for mean, b in zip(self._means, self._job._buffers()):
+                if mean.dtype == torch.float64:
+                    mean += b.double() / self._share.virtual_workers
+                elif virtual_worker == 0:
+                    mean.copy_(b)
+
+    def _restore(self) -> None:
+        with torch.no_grad():
+            for b, before in zip(self._job._buffers(), self._before):
+                b.copy_(before)
+
+    def _reduce_buffers(self, add: Callable[[Tensor], Tensor]) -> None:
+        floats = [m for m in self._means if m.dtype == torch.float64]
+        if floats:
+            _unflatten(floats, add(torch.cat([m.reshape(-1) for m in floats])))
+        integers = [m for m in self._means if m.dtype != torch.float64]
+        if integers:
+            _unflatten(integers, add(torch.cat([m.reshape(-1).long() for m in integers])))
+
+    def _store_buffers(self) -> None:
+        """A buffer of numbers with a fraction becomes the mean of what each minibatch made of it; others that of the first."""
+        with torch.no_grad():
+            for b, mean in zip(self._job._buffers(), self._means):
+                b.copy_(mean)
+
+
+def _add_gradients(parameters: List[nn.Parameter], add: Callable[[Tensor], Tensor]) -> None:
+    """Adds the gradients in buckets. A parameter that has none on any rank keeps none."""
+    if not parameters:
+        return
+    device = parameters[0].device
+    has = add(torch.tensor([0.0 if p.grad is None else 1.0 for p in parameters], device=device)).tolist()
+    bucket: List[nn.Parameter] = []
+    size = 0
+    for p, count in zip(parameters, has):
+        if count == 0:
+            continue
+        if p.grad is None:
+            p.grad = torch.zeros_like(p)
+        if bucket and (p.dtype != bucket[0].dtype or p.device != bucket[0].device or size >= _BUCKET_BYTES):
+            _add_bucket(bucket, add)
+            bucket, size = [], 0
+        bucket.append(p)
+        size += p.numel() * p.element_size()
+    if bucket:
+        _add_bucket(bucket, add)
+
+
+def _add_bucket(bucket: List[nn.Parameter], add: Callable[[Tensor], Tensor]) -> None:
+    grads = [p.grad for p in bucket]
+    _unflatten(grads, add(torch.cat([g.detach().reshape(-1) for g in grads])))
+
+
+def _unflatten(tensors: Sequence[Tensor], flat: Tensor) -> None:
+    at = 0
+    with torch.no_grad():
+        for t in tensors:
+            t.copy_(flat[at : at + t.numel()].reshape(t.shape))
+            at += t.numel()
+
+
+def _seed(seed: int) -> None:
+    """Seeds the global generators of torch, random and, where it is in use, numpy."""
+    torch.manual_seed(seed)
+    random.seed(seed)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        numpy.random.seed(seed & 0xFFFFFFFF)
+
+
+def _to(value: Any, device: torch.device) -> Any:
+    """Moves tensors, and those in lists, tuples and dictionaries."""
+    if isinstance(value, Tensor):
+        return value.to(device, non_blocking=True)
+    if isinstance(value, dict):
+        return {k: _to(v, device) for k, v in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(_to(v, device) for v in value))
+    if isinstance(value, (list, tuple)):
+        return type(value)(_to(v, device) for v in value)
+    return value
+
+
+class _Side:
+    """Where shares come from and gradients go: a worker of a job, or nobody."""
+
+    numbers: Dict[str, Any]
+    rank = 0
+    world = 1
+    started = False
+
+    def start(self, job: Job) -> None:
+        """Everything is prepared."""
+        raise NotImplementedError
+
+    def next(self) -> Optional[_Share]:
+        """The next share, or None after the last step."""
+        raise NotImplementedError
+
+    def check(self) -> None:
+        """Raises _Aborted if the step need not be computed any more."""
+
+    def reduce(self, value: Tensor) -> Tensor:
+        """The sum of a tensor over the ranks."""
+        return value
+
+    def commit(self, step: int, loss_sum: float, records: int) -> None:
+        """Waits until the step counts."""
+
+    def applied(self, held: int) -> None:
+        """The state is that after so many steps."""
+
+    def unwound(self) -> None:
+        """The step was given up."""
+
+    def diverged(self, reason: str) -> None:
+        """Ends the job."""
+        raise ArithmeticError(reason)
+
+
+class _Alone(_Side):
+    """A plain process outside a job: the same steps, with a shuffle of its own."""
+
+    def __init__(self, records: int, minibatch_size: int, grads_to_wait: int, epochs: int, seed: int) -> None:
+        if min(records, minibatch_size, grads_to_wait, epochs) < 1:
+            raise ValueError("records, minibatch_size, grads_to_wait and epochs are at least 1")
+        self._minibatches = -(-records // minibatch_size)
+        per_epoch = -(-self._minibatches // grads_to_wait)
+        self._grads_to_wait = grads_to_wait
+        self._step = 0
+        self._order: List[int] = []
+        self.numbers = {
+            "seed": seed, "steps": per_epoch * epochs, "steps_per_epoch": per_epoch, "minibatch_size": minibatch_size, "records": records,
+        }  # fmt: skip
+
+    def start(self, job: Job) -> None:
+        self.started = True
+
+    def next(self) -> Optional[_Share]:
+        n, step = self.numbers, self._step
+        if step == n["steps"]:
+            return None
+        epoch, i = divmod(step, n["steps_per_epoch"])
+        if i == 0:
+            self._order = list(range(n["records"]))
+            random.Random(mix(n["seed"], epoch)).shuffle(self._order)
+        size, first = n["minibatch_size"], i * self._grads_to_wait
+        last = min(first + self._grads_to_wait, self._minibatches)
+        minibatches = [(v, self._order[(first + v) * size : (first + v + 1) * size]) for v in range(last - first)]
+        return _Share(step, epoch, minibatches, last - first, sum(len(records) for _, records in minibatches))
+
+    def applied(self, held: int) -> None:
+        self._step = held
+
+
+class _Worker(_Side):
+    """A worker of a job."""
+
+    def __init__(self, path: str, device: torch.device) -> None:
+        self._device = device
+        self._connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._connection.connect(path)
+        self._sending = threading.Lock()
+        self._lines = self._connection.makefile("r", encoding="utf-8")
+        self.numbers = json.loads(self._lines.readline())
+        self._inbox: "queue.Queue[Optional[Dict[str, Any]]]" = queue.Queue()
+        self._generation: Optional[_Generation] = None
+        self._aborted = 0  # the newest generation that was aborted
+        self._guard = threading.Lock()  # of what follows
+        self._collective: Optional[int] = None  # the generation of the collective in progress
+        self._sockets_before: List[int] = []  # of this process, when the process group was being formed
+        self._sockets: Optional[List[int]] = None  # of the process group; None while it is being formed
+        self._writer: Optional[threading.Thread] = None
+        self._last: Dict[str, Any] = {}  # the newest commit
+        self._of = 0
+        threading.Thread(target=self._receive, name="elastic-training", daemon=True).start()
+
+    # What the worker says.
+
+    def _receive(self) -> None:
+        for line in self._lines:
+            message = json.loads(line)
+            if message["kind"] == "ping":
+                self._tell(kind="alive")
+                continue
+            if message["kind"] == "abort":
+                with self._guard:
+                    self._aborted = max(self._aborted, message["generation"])
+                    self._interrupt()
+            self._inbox.put(message)
+        self._inbox.put(None)
+        with self._guard:
+            self._aborted = sys.maxsize
+            self._interrupt()
+
+    def _interrupt(self) -> None:
+        """Ends a collective of an aborted generation: the others may be stopped, and answer never.
+
+        gloo has no call for that. Its operations end with an error when their connections do.
+        """
+        if self._collective is None or self._collective > self._aborted:
+            return
+        if self._device.type == "cuda":
+            self._abort_nccl()
+        sockets = self._sockets
+        if sockets is None:
+            sockets = [fd for fd in _sockets() if fd not in self._sockets_before]
+        for fd in sockets:
+            with contextlib.suppress(OSError):
+                copy = socket.socket(fileno=os.dup(fd))
+                try:
+                    copy.shutdown(socket.SHUT_RDWR)
+                finally:
+                    copy.close()
+
+    @staticmethod
+    def _abort_nccl() -> None:
+        """Aborts NCCL's operations where torch can (2.6 and newer). Otherwise this process ends, and joins as a new one."""
+        abort = getattr(dist.distributed_c10d, "_abort_process_group", None)
+        if abort is None or not dist.is_initialized():
+            sys.stderr.write("this version of torch cannot abort a collective; the process starts again\n")
+            os._exit(75)
+        abort()
+
+    def _tell(self, **report: Any) -> None:
+        text = (json.dumps(report) + "\n").encode()
+        with self._sending, contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            self._connection.sendall(text)
+
+    def _next_message(self) -> Dict[str, Any]:
+        message = self._inbox.get()
+        if message is None:
+            raise SystemExit(0)  # the worker has ended
+        return message
+
+    # Membership.
+
+    def start(self, job: Job) -> None:
+        if self.started:
+            raise RuntimeError("iterate over job.steps() once")
+        self.started = True
+        self._job = job
+        host = self.numbers["host"]
+        self._store = dist.TCPStore(host, 0, None, True, _CONNECT_TIMEOUT, False)
+        interface = _interface(host)
+        if interface:
+            os.environ.setdefault("GLOO_SOCKET_IFNAME", interface)
+            os.environ.setdefault("NCCL_SOCKET_IFNAME", interface)
+        steps = self._checkpoints()
+        self._held = _NO_STATE
+        self._tell(
+            kind="ready", store="%s:%d" % (host if ":" not in host else "[%s]" % host, self._store.port), held=_NO_STATE,
+            checkpoint=steps[-1] if steps else _NO_STATE,
+        )  # fmt: skip
+
+    def next(self) -> Optional[_Share]:
+        while True:
+            m = self._next_message()
+            kind, g = m["kind"], self._generation
+            if kind == "begin":
+                self._begin(m)
+            elif kind == "save":
+                self._save(wait=True)
+            elif g is None or m.get("generation") != g.number:
+                continue  # of a generation that has ended
+            elif kind == "abort":
+                self._idle("")
+            elif kind == "finish":
+                if m.get("saver"):
+                    self._save(wait=True)
+                if self._writer is not None:
+                    self._writer.join()
+                return None
+            elif kind == "work":
+                minibatches = [(b["virtual_worker"], b["records"]) for b in m.get("minibatches", [])]
+                return _Share(m["step"], m["epoch"], minibatches, m["virtual_workers"], m["step_records"])
+
+    def _begin(self, m: Dict[str, Any]) -> None:
+        g = self._generation = _Generation(m["generation"], m["rank"], m["world"], m["step"])
+        self.rank, self.world = g.rank, g.world
+        source = m.get("source", 0)
+        try:
+            if m.get("load") and g.rank == source:
+                self._read(g.step)
+            with self._in_collective(forming=True):
+                self._meet(g, m["store"])
+            if g.rank == source:
+                self._held = g.step
+            if m.get("broadcast"):
+                with self._in_collective():
+                    self._broadcast(source)
+        except _Aborted as error:
+            self._idle(str(error))
+            return
+        self._held, self._of, self._job._holding = g.step, g.number, g.step
+
+    def _meet(self, g: _Generation, store: str) -> None:
+        host, _, port = store.rpartition(":")
+        client = dist.TCPStore(host.strip("[]"), int(port), None, False, _CONNECT_TIMEOUT, False)
+        backend = "nccl" if self._device.type == "cuda" else "gloo"
+        dist.init_process_group(
+            backend, store=dist.PrefixStore("generation/%d" % g.number, client), rank=g.rank, world_size=g.world,
+            timeout=_COLLECTIVE_TIMEOUT,
+        )  # fmt: skip
+        with self._guard:
+            self._sockets = [fd for fd in _sockets() if fd not in self._sockets_before]
+        self._client = client
+
+    def _broadcast(self, source: int) -> None:
+        """Receives the state of another rank, or sends it: its structure first, and then each tensor's bytes."""
+        job, receives = self._job, self.rank != source
+        parts: List[Any] = [None]
+        tensors: List[Tensor] = []
+        if not receives:
+            parts = [_strip(job._state(), tensors)]
+        dist.broadcast_object_list(parts, source)
+        if receives:
+            self._held = _NO_STATE
+            _collect(parts[0], tensors)
+        for t in tensors:
+            bytes_ = t.detach().contiguous().reshape(-1).view(torch.uint8) if t.numel() else None
+            if bytes_ is None:
+                continue
+            moved = bytes_ if not receives else torch.empty_like(bytes_)
+            moved = moved.to(self._device)
+            dist.broadcast(moved, source)
+            if receives:
+                with torch.no_grad():
+                    t.copy_(moved.to(t.device).view(t.dtype).reshape(t.shape))
+        if receives:
+            job._load(_fill(parts[0], iter(tensors)))
+
+    @contextlib.contextmanager
+    def _in_collective(self, forming: bool = False) -> Iterator[None]:
+        """Runs collectives, which an abort interrupts. Their errors end the generation for this rank."""
+        g = self._generation
+        assert g is not None
+        with self._guard:
+            if self._aborted >= g.number:
+                raise _Aborted("")
+            self._collective = g.number
+            if forming:
+                self._sockets_before, self._sockets = _sockets(), None
+        error = None
+        try:
+            yield
+        except RuntimeError as e:  # all of torch.distributed's are
+            error = e
+        finally:
+            with self._guard:
+                self._collective = None
+        if error is not None:
+            told = self._aborted >= g.number
+            raise _Aborted("" if told else "%s" % str(error).split("\n", 1)[0])
+
+    def _idle(self, reason: str) -> None:
+        """Leaves the generation, which did not end with a commit."""
+        g = self._generation
+        assert g is not None
+        self._leave()
+        self._tell(kind="idle", generation=g.number, held=self._held, of=self._of, reason=reason)
+
+    def _leave(self) -> None:
+        self._generation = None
+        self._sockets, self._sockets_before = [], []
+        if dist.is_initialized():
+            with contextlib.suppress(RuntimeError):
+                dist.destroy_process_group()
+
+    # A step.
+
+    def check(self) -> None:
+        g = self._generation
+        if g is None or self._aborted >= g.number:
+            raise _Aborted("")
+
+    def reduce(self, value: Tensor) -> Tensor:
+        if self.world == 1:
+            self.check()
+            return value
+        sent = value.float() if value.dtype in (torch.bfloat16, torch.float16) and self._device.type != "cuda" else value
+        sent = sent.to(self._device)
+        with self._in_collective():
+            dist.all_reduce(sent)
+        return sent.to(device=value.device, dtype=value.dtype)
+
+    def commit(self, step: int, loss_sum: float, records: int) -> None:
+        g = self._generation
+        assert g is not None
+        self._tell(kind="reduced", generation=g.number, step=step, loss_sum=loss_sum, records=records)
+        while True:
+            m = self._next_message()
+            if m.get("generation") != g.number:
+                continue
+            if m["kind"] == "abort":
+                raise _Aborted("")
+            if m["kind"] == "commit":
+                self._last = m
+                return
+
+    def applied(self, held: int) -> None:
+        self._held = held
+        m, self._last = self._last, {}
+        if m.get("save"):
+            self._save(wait=False)
+        if m.get("last"):
+            self._leave()
+
+    def unwound(self) -> None:
+        error = sys.exc_info()[1]
+        self._idle(str(error) if isinstance(error, _Aborted) else "")
+
+    def diverged(self, reason: str) -> None:
+        self._tell(kind="diverged", reason=reason)
+        raise ArithmeticError(reason)
+
+    # Checkpoints.
+
+    def _checkpoints(self) -> List[int]:
+        """The steps of the checkpoints that can be read, in order."""
+        try:
+            names = os.listdir(self.numbers["checkpoints"])
+        except FileNotFoundError:
+            return []
+        return sorted(int(found.group(1)) for found in map(_CHECKPOINT.match, names) if found)
+
+    def _file(self, step: int) -> str:
+        return os.path.join(self.numbers["checkpoints"], "step-%012d.pt" % step)
+
+    def _read(self, step: int) -> None:
+        path = self._file(step)
+        try:
+            state = torch.load(path, map_location="cpu")
+        except Exception:  # whatever a damaged file makes of it
+            with contextlib.suppress(OSError):
+                os.replace(path, path + ".damaged")  # the next start finds the one before it
+            raise
+        self._job._load(state)
+
+    def _save(self, wait: bool) -> None:
+        """Writes a checkpoint of the state, in another thread unless wait is set."""
+        if self._writer is not None:
+            self._writer.join()
+        state = _copy(self._job._state())
+        self._writer = threading.Thread(target=self._write, args=(state,), name="elastic-training checkpoint")
+        self._writer.start()
+        if wait:
+            self._writer.join()
+
+    def _write(self, state: Dict[str, Any]) -> None:
+        path = self._file(state["step"])
+        temporary = "%s.%d.tmp" % (path, os.getpid())
+        try:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(temporary, "wb") as f:
+                torch.save(state, f)
+                f.flush()
+                os.fsync(f.fileno())
+            os.replace(temporary, path)
+        except OSError:
+            traceback.print_exc()  # the job goes on; the next checkpoint may succeed
+            with contextlib.suppress(OSError):
+                os.remove(temporary)
+            return
+        self._tell(kind="saved", step=state["step"])
+        keep = self.numbers.get("keep", 0)
+        for step in self._checkpoints()[:-keep] if keep else []:
+            with contextlib.suppress(OSError):
+                os.remove(self._file(step))
+
+
+class _Placeholder(NamedTuple):
+    """Stands for a tensor in a state's structure."""
+
+    shape: Tuple[int, ...]
+    dtype: torch.dtype
+    device: str
+
+
+def _strip(value: Any, tensors: List[Tensor]) -> Any:
+    """The structure of a state, whose tensors are appended to a list."""
+    if isinstance(value, Tensor):
+        tensors.append(value)
+        return _Placeholder(tuple(value.shape), value.dtype, value.device.type)
+    if isinstance(value, dict):
+        return {k: _strip(v, tensors) for k, v in value.items()}
+    if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
+        return type(value)(_strip(v, tensors) for v in value)
+    return value
+
+
+def _collect(value: Any, tensors: List[Tensor]) -> None:
+    """New tensors for the placeholders of a structure, in order."""
+    if isinstance(value, _Placeholder):
+        tensors.append(torch.empty(value.shape, dtype=value.dtype))
+    elif isinstance(value, dict):
+        for v in value.values():
+            _collect(v, tensors)
+    elif isinstance(value, (list, tuple)):
+        for v in value:
+            _collect(v, tensors)
+
+
+def _fill(value: Any, tensors: Iterator[Tensor]) -> Any:
+    """The state of a structure and its tensors."""
+    if isinstance(value, _Placeholder):
+        return next(tensors)
+    if isinstance(value, dict):
+        return {k: _fill(v, tensors) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(_fill(v, tensors) for v in value)
+    return value
+
+
+def _copy(value: Any) -> Any:
+    """A state that shares no tensor with the original, on the CPU."""
+    tensors: List[Tensor] = []
+    structure = _strip(value, tensors)
+    return _fill(structure, iter([t.detach().to("cpu", copy=True) for t in tensors]))
+
+
+def _sockets() -> List[int]:
+    """The file descriptors of this process that are sockets."""
+    found = []
+    for name in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):
+            if os.readlink("/proc/self/fd/" + name).startswith("socket:"):
+                found.append(int(name))
+    return found
+
+
+def _interface(host: str) -> Optional[str]:
+    """The network interface with an IPv4 address, or None."""
+    if host.startswith("127."):
+        return "lo"
+    with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        for _, name in socket.if_nameindex():
+            with contextlib.suppress(OSError):
+                request = struct.pack("256s", name.encode()[:15])
+                address = socket.inet_ntoa(fcntl.ioctl(s.fileno(), 0x8915, request)[20:24])  # SIOCGIFADDR
+                if address == host:
+                    return name
+    return None
