@@ -106,6 +106,7 @@ func followLog(ctx context.Context, out io.Writer, flush func(), path string, lo
 type logReader struct {
 	file    *os.File
 	reader  *bufio.Reader
+	begun   []byte // of a line whose end is not in the file yet
 	printer logPrinter
 }
 
@@ -122,7 +123,7 @@ func openLog(path string, out io.Writer, options logOptions) (*logReader, error)
 		_ = file.Close()
 		return nil, fmt.Errorf("read log %s: %w", path, err)
 	}
-	return &logReader{file, bufio.NewReader(file), logPrinter{options: options, out: out}}, nil
+	return &logReader{file: file, reader: bufio.NewReader(file), printer: logPrinter{options: options, out: out}}, nil
 }
 
 // copyNext continues in the file that has taken this one's place, where one has. Nothing is written to this one after
@@ -143,18 +144,21 @@ func (r *logReader) copyNext() (full bool, err error) {
 		return false, fmt.Errorf("read log: %w", err)
 	}
 	_ = r.file.Close()
-	r.file, r.reader = next, bufio.NewReader(next)
+	r.file, r.reader, r.begun = next, bufio.NewReader(next), nil
 	return r.copy()
 }
 
 func (r *logReader) close() { _ = r.file.Close() }
 
-// copy prints all whole lines that there are, and reports whether the limit of
-// bytes is reached. Lines are written in one piece, so there are no half ones.
+// copy prints all whole lines that there are, and reports whether the limit of bytes is reached. A line is written at
+// once, but a file system may show a reader its beginning first: copy keeps that for the next call.
 func (r *logReader) copy() (full bool, err error) {
 	for {
 		text, err := r.reader.ReadBytes('\n')
+		text = append(r.begun, text...)
+		r.begun = nil
 		if errors.Is(err, io.EOF) {
+			r.begun = text
 			return false, nil
 		}
 		if err != nil {

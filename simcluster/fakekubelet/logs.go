@@ -84,7 +84,7 @@ func (l *containerLog) write(stream, tag string, text []byte) {
 	if l.more == nil {
 		return
 	}
-	// One write for one line, so that a reader never sees half of one. A full disk
+	// One write for one line, so that lines of two streams do not mix. A full disk
 	// loses log lines, but must not end the container.
 	n, _ := l.file.Write(fmt.Appendf(nil, "%s %s %s %s\n", time.Now().UTC().Format(logTime), stream, tag, text))
 	if l.size += n; l.size > maxLogBytes {

@@ -99,7 +99,11 @@ func TestALogThatIsTooLongBeginsAnewAndWhoFollowsItMissesNothing(t *testing.T) {
 		log.write("stdout", tagFull, line)
 		// One generation is kept: a reader that is slower than that loses lines, as with a kubelet.
 		for i%100 == 0 && out.bytes.Load() < int64((i+1)*(len(line)+1)) {
-			<-caughtUp
+			select {
+			case <-caughtUp:
+			case <-time.After(time.Minute):
+				t.Fatalf("after %d lines of %d bytes only %d bytes were followed", i+1, len(line)+1, out.bytes.Load())
+			}
 		}
 	}
 	log.close()
@@ -110,5 +114,32 @@ func TestALogThatIsTooLongBeginsAnewAndWhoFollowsItMissesNothing(t *testing.T) {
 		if info, err := os.Stat(path); err != nil || info.Size() > maxLogBytes+2*maxLineBytes {
 			t.Errorf("%s: %v, %v", path, info, err)
 		}
+	}
+}
+
+func TestALineThatIsSeenHalfWrittenIsReadWhole(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "0.log")
+	if err := os.WriteFile(path, []byte("2026-01-01T00:00:00.000000000Z stdout F the beg"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	reader, err := openLog(path, &out, logOptions{tailLines: -1, limitBytes: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.close()
+	if _, err := reader.copy(); err != nil || out.Len() > 0 {
+		t.Fatalf("half a line: %q, %v", out.String(), err)
+	}
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	if _, err := file.WriteString("inning and the end\n"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := reader.copy(); err != nil || out.String() != "the beginning and the end\n" {
+		t.Errorf("the whole line: %q, %v", out.String(), err)
 	}
 }
