@@ -51,6 +51,8 @@ type Options struct {
 	SchedulerOnly bool
 	// AuditPolicy is the path of an audit policy; empty: that of the last start in Dir, or no audit log (AuditLog).
 	AuditPolicy string
+	// PodSecurity is one of controlplane.PodSecurityLevels; empty: as at the last start in Dir, or privileged.
+	PodSecurity string
 	// Progress receives the lines that a user of the command would see; nil: nobody. It is used until Close returns.
 	Progress io.Writer
 }
@@ -109,6 +111,10 @@ func Mounts(mode string) Option { return func(o *Options) { o.Mounts = mode } }
 
 // AuditPolicy has the API server log requests as the policy in a file says.
 func AuditPolicy(path string) Option { return func(o *Options) { o.AuditPolicy = path } }
+
+// PodSecurity enforces a Pod Security Standard, such as "baseline", in every namespace without the label
+// pod-security.kubernetes.io/enforce.
+func PodSecurity(level string) Option { return func(o *Options) { o.PodSecurity = level } }
 
 // Dir sets the state directory, which is kept.
 func Dir(path string) Option { return func(o *Options) { o.Dir = path } }
@@ -285,6 +291,9 @@ func (o Options) arguments(dir string) []string {
 	}
 	if o.AuditPolicy != "" {
 		args = append(args, "--audit-policy="+o.AuditPolicy)
+	}
+	if o.PodSecurity != "" {
+		args = append(args, "--pod-security="+o.PodSecurity)
 	}
 	return args
 }

@@ -46,6 +46,7 @@ func run(m *testing.M) int {
 			Labels: map[string]string{"cloud.google.com/gke-accelerator": "nvidia-tesla-t4"}, Taints: []string{"nvidia.com/gpu=present:NoSchedule"},
 		}),
 		simcluster.Image(controlplane.AnyImage, controlplane.HostImage), simcluster.Queueing(),
+		simcluster.PodSecurity("baseline"),
 	}
 	for lane := range lanes {
 		options = append(options, simcluster.NodeGroup(controlplane.NodeGroup{

@@ -37,7 +37,7 @@ func run(m *testing.M) int {
 	if os.Getenv(kubeconfigVariable) != "" {
 		return withKueue{m}.Run()
 	}
-	return simcluster.Main(withKueue{m}, &cluster, simcluster.Nodes(3, "4", "15Gi"))
+	return simcluster.Main(withKueue{m}, &cluster, simcluster.Nodes(3, "4", "15Gi"), simcluster.PodSecurity("baseline"))
 }
 
 // adminKubeconfig is the path of the kubeconfig with which the tests look at the cluster and prepare it.

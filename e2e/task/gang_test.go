@@ -35,6 +35,7 @@ while [ ! -e /shared/finish ]; do sleep 0.1; done
 func TestAGangStartsFailsAndRestartsTogether(t *testing.T) {
 	t.Parallel()
 	ns := namespace(t)
+	enforce(t, ns, "privileged") // host_path
 	shared := t.TempDir()
 	if err := os.Chmod(shared, 0o777); err != nil {
 		t.Fatal(err)

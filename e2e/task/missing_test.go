@@ -23,6 +23,7 @@ import (
 func TestATaskThatLosesItsPartsGetsThemBack(t *testing.T) {
 	t.Parallel()
 	ns, r, shared := namespace(t), providertest.NewTerminal(t), t.TempDir()
+	enforce(t, ns, "privileged") // host_path
 	if err := os.Chmod(shared, 0o777); err != nil {
 		t.Fatal(err)
 	}

@@ -21,9 +21,15 @@ import (
 const restricted = `
 		security_context = { run_as_user = 1000 }`
 
+// enforce sets the Pod Security Standard of a namespace; that of the cluster is baseline.
 func enforce(t *testing.T, ns, standard string) {
 	t.Helper()
-	label := []byte(`{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"` + standard + `"}}}`)
+	podSecurity(t, ns, "enforce", standard)
+}
+
+func podSecurity(t *testing.T, ns, mode, standard string) {
+	t.Helper()
+	label := []byte(`{"metadata":{"labels":{"pod-security.kubernetes.io/` + mode + `":"` + standard + `"}}}`)
 	if _, err := client(t).CoreV1().Namespaces().Patch(t.Context(), ns, types.StrategicMergePatchType, label, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -52,6 +58,21 @@ func TestATaskNeedsNothingWhereBaselineIsEnforcedAndGetsNoNode(t *testing.T) {
 		t.Errorf("apply reports:\n%s", printed)
 	}
 	if printed, code := r.Run(t, grabbing, "destroy", "-auto-approve"); code != 0 {
+		t.Errorf("destroy exited with %d:\n%s", code, printed)
+	}
+}
+
+func TestAWarningOfTheAPIServerIsAWarningOfApply(t *testing.T) {
+	t.Parallel()
+	ns, r := namespace(t), providertest.NewTerminal(t)
+	podSecurity(t, ns, "warn", "restricted")
+	config := block(ns, "plain", `run = "true"`)
+	printed, code := r.Run(t, config, "apply", "-auto-approve")
+	words := strings.Join(strings.Fields(strings.ReplaceAll(printed, "│", " ")), " ")
+	if code != 0 || !strings.Contains(words, `Warning: Warning from the API server`) || strings.Count(words, `would violate PodSecurity "restricted:latest"`) != 1 {
+		t.Errorf("apply exited with %d:\n%s", code, printed)
+	}
+	if printed, code := r.Run(t, config, "destroy", "-auto-approve"); code != 0 {
 		t.Errorf("destroy exited with %d:\n%s", code, printed)
 	}
 }

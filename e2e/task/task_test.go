@@ -365,6 +365,7 @@ func TestAFailedTaskReportsTheReason(t *testing.T) {
 func TestATaskIsRestartedAsItsRecoverySays(t *testing.T) {
 	t.Parallel()
 	ns := namespace(t)
+	enforce(t, ns, "privileged") // host_path
 	// The host's directory outlives the pods of the task.
 	dir := t.TempDir()
 	steps(t, resource.TestStep{

@@ -34,7 +34,8 @@ func run(m *testing.M) int {
 	}
 	return program.WithTrainer(func(path string) int {
 		trainer = path
-		return simcluster.Main(prepared{m}, &cluster, simcluster.Allocatable("3.92"), simcluster.Image(trainingjob.ImageRepository, trainer))
+		return simcluster.Main(prepared{m}, &cluster, simcluster.Allocatable("3.92"), simcluster.Image(trainingjob.ImageRepository, trainer),
+			simcluster.PodSecurity("baseline"))
 	})
 }
 

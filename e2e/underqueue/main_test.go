@@ -32,7 +32,7 @@ func run(m *testing.M) int {
 	}
 	return program.WithTrainer(func(path string) int {
 		trainer = path
-		return simcluster.Main(m, &cluster, simcluster.Nodes(2, "8", "32Gi"), simcluster.Image(image, trainer), simcluster.Queueing(),
+		return simcluster.Main(m, &cluster, simcluster.Nodes(2, "8", "32Gi"), simcluster.Image(image, trainer), simcluster.Queueing(), simcluster.PodSecurity("baseline"),
 			simcluster.AuditPolicy(filepath.Join("testdata", "audit.yaml")))
 	})
 }

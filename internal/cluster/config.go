@@ -82,6 +82,7 @@ func restConfig(c Config) (*rest.Config, error) {
 		base.QPS, base.Burst = c.QPS, max(c.Burst, 1)
 	}
 	base.UserAgent = c.UserAgent
+	base.WarningHandlerWithContext = warningHandler{}
 	base.Dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
 	base.Wrap(func(next http.RoundTripper) http.RoundTripper { return &transport{next: next, limits: defaultLimits()} })
 	return base, nil

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -18,6 +19,17 @@ import (
 func explain(diags *diag.Diagnostics, err error) {
 	summary, detail := cluster.Explain(err)
 	diags.AddError(summary, detail)
+}
+
+// collectWarnings returns a context for the requests of an operation, and what adds to the diagnostics, at its end, what
+// the API server has warned of in its answers to them.
+func collectWarnings(ctx context.Context, diags *diag.Diagnostics) (context.Context, func()) {
+	ctx, warnings := cluster.CollectWarnings(ctx)
+	return ctx, func() {
+		for _, text := range warnings.Texts() {
+			diags.AddWarning("Warning from the API server", text)
+		}
+	}
 }
 
 // subject is the resource that an error is about.

@@ -96,6 +96,8 @@ func (o *object[T]) Configure(_ context.Context, req resource.ConfigureRequest, 
 
 func (o *object[T]) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	o.connection.applies()
+	ctx, addWarnings := collectWarnings(ctx, &resp.Diagnostics)
+	defer addWarnings()
 	plan := valuesOf(req.Plan.Raw)
 	ctx, cancel := context.WithTimeoutCause(ctx, plan.timeout("create"), errTimeIsUp)
 	defer cancel()
@@ -163,6 +165,8 @@ func (o *object[T]) Read(ctx context.Context, req resource.ReadRequest, resp *re
 
 func (o *object[T]) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	o.connection.applies()
+	ctx, addWarnings := collectWarnings(ctx, &resp.Diagnostics)
+	defer addWarnings()
 	plan, state := valuesOf(req.Plan.Raw), valuesOf(req.State.Raw)
 	ctx, cancel := context.WithTimeoutCause(ctx, plan.timeout("update"), errTimeIsUp)
 	defer cancel()
@@ -199,6 +203,8 @@ func (o *object[T]) Update(ctx context.Context, req resource.UpdateRequest, resp
 
 func (o *object[T]) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	o.connection.applies()
+	ctx, addWarnings := collectWarnings(ctx, &resp.Diagnostics)
+	defer addWarnings()
 	state := valuesOf(req.State.Raw)
 	ctx, cancel := context.WithTimeoutCause(ctx, state.timeout("delete"), errTimeIsUp)
 	defer cancel()

@@ -52,6 +52,8 @@ func (r *taskResource) Configure(_ context.Context, req resource.ConfigureReques
 // the resource, and the next apply removes what there is; a wait that ends early is therefore no error.
 func (r *taskResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	r.connection.applies()
+	ctx, addWarnings := collectWarnings(ctx, &resp.Diagnostics)
+	defer addWarnings()
 	var model, config taskModel
 	var secrets types.Map
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &model)...)
@@ -226,6 +228,8 @@ func (m *taskModel) read(ctx context.Context, client *cluster.Client, job *batch
 // Update changes the Job, as far as Kubernetes and Kueue let a Job change, and the metadata of every object.
 func (r *taskResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	r.connection.applies()
+	ctx, addWarnings := collectWarnings(ctx, &resp.Diagnostics)
+	defer addWarnings()
 	var model, prior taskModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &model)...)
 	resp.Diagnostics.Append(req.State.Get(ctx, &prior)...)
@@ -278,6 +282,8 @@ func (r *taskResource) Update(ctx context.Context, req resource.UpdateRequest, r
 // Delete removes the Job, waits until none of its pods is left, and removes the rest.
 func (r *taskResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	r.connection.applies()
+	ctx, addWarnings := collectWarnings(ctx, &resp.Diagnostics)
+	defer addWarnings()
 	var model taskModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &model)...)
 	timeout, diags := model.Timeouts.Delete(ctx, jobTimeout)

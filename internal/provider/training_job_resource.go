@@ -52,6 +52,8 @@ func (r *trainingJob) Configure(_ context.Context, req resource.ConfigureRequest
 // the resource, and the next apply removes what there is; a wait that ends early is therefore no error.
 func (r *trainingJob) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	r.connection.applies()
+	ctx, addWarnings := collectWarnings(ctx, &resp.Diagnostics)
+	defer addWarnings()
 	var model trainingJobModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &model)...)
 	if model.ImagePullPolicy.IsUnknown() { // as the image was
@@ -252,6 +254,8 @@ func statusIn(reported *corev1.ConfigMap) (trainingjob.Status, diag.Diagnostics)
 // every object.
 func (r *trainingJob) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	r.connection.applies()
+	ctx, addWarnings := collectWarnings(ctx, &resp.Diagnostics)
+	defer addWarnings()
 	var model, prior trainingJobModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &model)...)
 	resp.Diagnostics.Append(req.State.Get(ctx, &prior)...)
@@ -298,6 +302,8 @@ func (r *trainingJob) Update(ctx context.Context, req resource.UpdateRequest, re
 // Delete removes the Job, waits until none of its pods is left, and removes the rest.
 func (r *trainingJob) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	r.connection.applies()
+	ctx, addWarnings := collectWarnings(ctx, &resp.Diagnostics)
+	defer addWarnings()
 	var model trainingJobModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &model)...)
 	timeout, diags := model.Timeouts.Delete(ctx, jobTimeout)

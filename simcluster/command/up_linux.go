@@ -29,6 +29,7 @@ type upFlags struct {
 	queueing       bool
 	schedulerOnly  bool
 	auditPolicy    string
+	podSecurity    string
 	foreground     bool
 }
 
@@ -77,8 +78,10 @@ followed by any number of resource:NAME=…, label:NAME=… and taint:KEY=VALUE:
 	set.BoolVar(&flags.queueing, "queueing", false, "install Kueue's API (kueue.x-k8s.io/v1beta2) and a simulated queue controller (not Kueue itself) for Jobs and pods that name a queue")
 	set.BoolVar(&flags.schedulerOnly, "scheduler-only", false, "run the scheduler only, without controllers and nodes")
 	set.StringVar(&flags.auditPolicy, "audit-policy", "", "file with an audit policy for the API server, which then writes logs/audit.log")
+	set.StringVar(&flags.podSecurity, "pod-security", "", "Pod Security Standard to enforce in namespaces without the label pod-security.kubernetes.io/enforce: privileged, baseline or restricted (default privileged)")
 	set.BoolVar(&flags.foreground, "foreground", false, "run in the foreground; ^C stops the cluster")
 	cli.CompleteFrom(command, "mounts", controlplane.MountsAuto, controlplane.MountsNamespace, controlplane.MountsRewrite)
+	cli.CompleteFrom(command, "pod-security", controlplane.PodSecurityLevels()...)
 	cli.CompleteFiles(command, "image")
 	cli.CompleteFiles(command, "audit-policy", "yaml", "json")
 	return command
@@ -127,6 +130,9 @@ func declaration(command *cobra.Command, layout controlplane.Layout, flags upFla
 		if config.AuditPolicy, err = filepath.Abs(flags.auditPolicy); err != nil {
 			return config, err
 		}
+	}
+	if given("pod-security") {
+		config.PodSecurity = flags.podSecurity
 	}
 	if given("image") {
 		config.Images = map[string]string{}

@@ -41,7 +41,13 @@ type Config struct {
 	SchedulerOnly bool `json:"schedulerOnly,omitempty"`
 	// AuditPolicy is the path of an audit policy (audit.k8s.io/v1) of the API server; without one it keeps no audit log.
 	AuditPolicy string `json:"auditPolicy,omitempty"`
+	// PodSecurity is the Pod Security Standard that is enforced in namespaces without the label
+	// pod-security.kubernetes.io/enforce: one of PodSecurityLevels. Empty: privileged, as Kubernetes' default.
+	PodSecurity string `json:"podSecurity,omitempty"`
 }
+
+// PodSecurityLevels are Kubernetes' Pod Security Standards.
+func PodSecurityLevels() []string { return []string{"privileged", "baseline", "restricted"} }
 
 // The ways in which containers see their volumes.
 const (
@@ -101,6 +107,9 @@ func (c Config) Validate() error {
 	}
 	if !slices.Contains([]string{MountsAuto, MountsNamespace, MountsRewrite}, c.Mounts) {
 		problem("mounts %q: must be %s, %s or %s", c.Mounts, MountsAuto, MountsNamespace, MountsRewrite)
+	}
+	if c.PodSecurity != "" && !slices.Contains(PodSecurityLevels(), c.PodSecurity) {
+		problem("pod security %q: must be %s", c.PodSecurity, strings.Join(PodSecurityLevels(), ", "))
 	}
 	seen := map[string]bool{}
 	for _, group := range c.Nodes {

@@ -107,9 +107,9 @@ func TestConfig(t *testing.T) {
 		}
 	})
 	t.Run("everything that is wrong is named", func(t *testing.T) {
-		config := Config{Port: -1, Mounts: "magic", Nodes: []NodeGroup{DefaultNodes(), DefaultNodes()}, Images: map[string]string{"": "x"}}
+		config := Config{Port: -1, Mounts: "magic", PodSecurity: "strict", Nodes: []NodeGroup{DefaultNodes(), DefaultNodes()}, Images: map[string]string{"": "x"}}
 		err := config.Validate()
-		for _, complaint := range []string{"port -1", `mounts "magic"`, `nodes "node": there is more than one`, `image ""`} {
+		for _, complaint := range []string{"port -1", `mounts "magic"`, `pod security "strict"`, `nodes "node": there is more than one`, `image ""`} {
 			if err == nil || !strings.Contains(err.Error(), complaint) {
 				t.Errorf("%q does not mention %q", err, complaint)
 			}

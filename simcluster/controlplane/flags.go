@@ -37,6 +37,9 @@ func arguments(component string, layout Layout, config Config, ports Ports) []st
 			// The controllers are absent that make a ServiceAccount for every namespace, and that take a new node's taint away.
 			args = append(args, "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition")
 		}
+		if config.PodSecurity != "" {
+			args = append(args, "--admission-control-config-file="+layout.admissionConfigFile())
+		}
 		if config.AuditPolicy != "" {
 			args = append(args, "--audit-policy-file="+config.AuditPolicy, "--audit-log-path="+layout.Log("audit"),
 				"--audit-log-maxsize=100", "--audit-log-maxbackup=1") // in MB: it fills no disk

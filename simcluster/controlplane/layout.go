@@ -113,6 +113,9 @@ func (l Layout) markerFile() string { return filepath.Join(l.Dir, ".simcluster-s
 // agentConfigFile is the node agent's configuration.
 func (l Layout) agentConfigFile() string { return filepath.Join(l.Dir, "node-agent.json") }
 
+// admissionConfigFile configures the API server's admission plugins, where the declaration does.
+func (l Layout) admissionConfigFile() string { return filepath.Join(l.Dir, "admission.json") }
+
 func (l Layout) pki(name string) string { return filepath.Join(l.PKI(), name) }
 
 // writePrivate writes a file that only its owner may read, at once or not at all.

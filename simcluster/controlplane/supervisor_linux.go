@@ -134,6 +134,11 @@ func (s *supervisor) prepare(ports Ports) error {
 	if err := saveJSON(s.Layout.agentConfigFile(), agent); err != nil {
 		return fmt.Errorf("writing the node agent's configuration: %w", err)
 	}
+	if s.Config.PodSecurity != "" {
+		if err := saveJSON(s.Layout.admissionConfigFile(), admissionConfig(s.Config.PodSecurity)); err != nil {
+			return fmt.Errorf("writing the configuration of admission: %w", err)
+		}
+	}
 	for _, name := range s.Config.Components() {
 		if err := rotate(s.Layout.Log(name)); err != nil {
 			return fmt.Errorf("keeping the log of the run before: %w", err)
