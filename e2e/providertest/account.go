@@ -48,9 +48,15 @@ func RolesOf(t *testing.T, name string) map[string]*rbacv1.ClusterRole {
 	}
 }
 
-// Account makes a ServiceAccount in namespace default that is there until the test ends, and is the provider's
-// configuration for it, with more lines in it. It has the rights of the roles that are given to it.
+// Account makes a ServiceAccount as Token does, and returns the provider's configuration for it, with more lines in it.
 func Account(t *testing.T, admin *rest.Config, name, more string, gives ...Gives) string {
+	t.Helper()
+	return Connection(admin, Token(t, admin, name, gives...), more)
+}
+
+// Token makes a ServiceAccount in namespace default that is there until the test ends, and returns a token of it. It has
+// the rights of the roles that are given to it.
+func Token(t *testing.T, admin *rest.Config, name string, gives ...Gives) string {
 	t.Helper()
 	kube, err := kubernetes.NewForConfig(admin)
 	if err != nil {
@@ -68,7 +74,7 @@ func Account(t *testing.T, admin *rest.Config, name, more string, gives ...Gives
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Connection(admin, token.Status.Token, more)
+	return token.Status.Token
 }
 
 // Connection is the provider's configuration for a cluster and a token, with more lines in it.

@@ -75,6 +75,8 @@ func TestAJobSurvivesChaosAndAlwaysSaysWhatItWaitsFor(t *testing.T) {
 		d.Job.Training.Aggregation = aggregation
 		disk := faults.disk()
 		d.Job.Output = "/output"
+		d.Job.Namespace = cluster.Namespace(t)
+		enforce(t, d.Job.Namespace, "privileged") // a host path
 		d.Volumes = []trainingjob.Volume{{Name: "output", MountPath: d.Job.Output, HostPath: disk.path, Mount: trainingjob.MountMaster}}
 		v := &victim{job: start(t, d), disk: disk, aggregation: aggregation, ended: make(chan error, 1)}
 		faults.victims = append(faults.victims, v)

@@ -25,6 +25,8 @@ func TestALoopWithItsOwnCollectivesInPodsCountsEveryRecordOnceWhenItsWorkersAreL
 	d.Job.Data = trainingjob.Data{Training: "indices://numbers?records=320", Format: "recordio", Codec: "bytes", RecordsPerTask: 32}
 	d.Job.Training = trainingjob.Training{Epochs: 8, MinibatchSize: 8, GradsToWait: 4, Seed: 1}
 	d.Job.Output = "/output"
+	d.Job.Namespace = cluster.Namespace(t)
+	enforce(t, d.Job.Namespace, "privileged") // a host path
 	d.Volumes = []trainingjob.Volume{{Name: "output", MountPath: d.Job.Output, HostPath: output, Mount: trainingjob.MountWorkers}}
 	d.Workers.Env = map[string]string{"TALLY_RESULT": result, "TALLY_PACE": "0.2"}
 	if problems := d.Problems(); len(problems) > 0 {

@@ -25,6 +25,8 @@ func TestAJobWhoseWorkersCannotReadTheDataFailsWithTheReason(t *testing.T) {
 	}
 	d := define(t, referenceModel)
 	d.Job.Data.Training = "/only-here/data"
+	d.Job.Namespace = cluster.Namespace(t)
+	enforce(t, d.Job.Namespace, "privileged") // a host path
 	d.Volumes = []trainingjob.Volume{{Name: "data", MountPath: "/only-here/data", HostPath: data, Mount: trainingjob.MountMaster}}
 	j := start(t, d)
 	s := j.awaitStatus("failure", func(s trainingjob.Status) bool { return s.Phase == trainingjob.PhaseFailed })

@@ -84,6 +84,7 @@ func TestNew(t *testing.T) {
 		if diff := cmp.Diff(map[string][]string{
 			KeySkyPilot: {"t4"}, KeyGKE: {"nvidia-tesla-t4"}, KeyKarpenter: {"t4"}, KeyGFD: {"Tesla-T4", "Tesla-T4-SHARED"},
 			KeyCoreWeave: {"T4"}, KeyEKS: {"nvidia-tesla-t4"}, "example.com/gpu": {"turing"},
+			KeyAKS: {"Standard_NC4as_T4_v3", "Standard_NC8as_T4_v3", "Standard_NC16as_T4_v3", "Standard_NC64as_T4_v3"},
 		}, labels); diff != "" {
 			t.Error(diff)
 		}

@@ -14,7 +14,7 @@ func TestTheGuideHasEveryAcceleratorWithItsLabels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	columns := [][]string{{KeyGKE, KeyGKETPU}, {KeyGFD}, {KeyEKS}}
+	columns := [][]string{{KeyGKE, KeyGKETPU}, {KeyGFD}, {KeyEKS}, {KeyAKS}}
 	rows, inTable := map[string][]string{}, false
 	for line := range strings.Lines(string(text)) {
 		cells := strings.Split(strings.Trim(line, "|\n"), "|")
