@@ -194,3 +194,31 @@ func TestWhatAPendingPodEvictsWithoutThePlannedJobIsNotItsEviction(t *testing.T)
 		t.Errorf("the pending pod evicts the pod in the other zone, and not the job: %+v\n%s", e, answer.Text())
 	}
 }
+
+// twoVictims is a cluster in which a gang of two pods with 2 CPUs evicts small from node-1 and large from node-2, and of
+// which 1 CPU of node-2 is free then. A pod of little priority fills node-3.
+func twoVictims(ofSmall string) *forecast.Snapshot {
+	small := forecasttest.Pod("small", "node-1", "1", 100, 0)
+	small.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: ofSmall, Name: "web", UID: "web", Controller: new(true)}}
+	s := oneNode("2", small, forecasttest.Pod("large", "node-2", "3", 100, 0), forecasttest.Pod("little", "node-3", "1", 50, 0))
+	s.Nodes = append(s.Nodes, forecasttest.Node("node-2", "3"), forecasttest.Node("node-3", "1"))
+	return s
+}
+
+const twoOfTwo = `{parallelism: 2, completions: 2, template: {spec: {priorityClassName: high, containers: [{name: main, resources: {requests: {cpu: 2}}}]}}}`
+
+// A ReplicaSet creates a new pod for small as soon as small is being deleted, a StatefulSet when it is gone. While large
+// still stops, the new pod evicts little; afterwards it finds room on node-2.
+func TestAReplacementMayBeTriedWhileOtherVictimsStillStop(t *testing.T) {
+	for _, kind := range []string{"ReplicaSet", "StatefulSet"} {
+		answer := forecast.Make(twoVictims(kind), nil, batchJob(t, twoOfTwo))
+		if e := evictionOf(answer, "little"); e == nil || e.Certain {
+			t.Errorf("%s: the little pod may be evicted, or not: %+v\n%s", kind, e, answer.Text())
+		}
+		for _, name := range []string{"small", "large"} {
+			if e := evictionOf(answer, name); e == nil || !e.Certain {
+				t.Errorf("%s: %s is evicted in any case: %+v", kind, name, e)
+			}
+		}
+	}
+}

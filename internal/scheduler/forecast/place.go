@@ -25,7 +25,13 @@ func (r *run) place(lists ...[]*placement.Pod) []*run {
 	}
 	runs := r.each(starts)
 	for round := 0; ; round++ {
-		var next, cleared []*run
+		var next, cleared, early []*run
+		for i, one := range runs {
+			early = append(early, r.early(one, r.room(len(early)+len(runs)-i-1)-1)...)
+		}
+		if len(early) > 0 {
+			runs = r.merge(append(runs, early...))
+		}
 		for i, one := range runs {
 			if round == maxRounds && len(one.stoppingNodes()) > 0 {
 				one.cut = true

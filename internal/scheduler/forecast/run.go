@@ -77,6 +77,8 @@ type splitter struct {
 	distinct func(*run, []choice) []choice
 	// kind is equal for pending pods of the cluster that the scheduler does not distinguish.
 	kind func(*placement.Pod) string
+	// early are the runs in which replacements of victims are tried before other victims are gone.
+	early func(r *run, most int) []*run
 }
 
 // maxTries bounds how often the scheduler is asked in all runs before no more of them split: at most some ten seconds of work.

@@ -186,13 +186,72 @@ func (f *forecast) replace(r *run) []*run {
 // replacements are new pods for victims without one: pods that are created immediately or, if there are none, pods that
 // Jobs create after their back-off.
 func (f *forecast) replacements(r *run) []*placement.Pod {
+	atOnce, later := f.toReplace(r)
+	if len(atOnce) == 0 {
+		atOnce = later
+	}
+	return f.replaceNow(r, atOnce)
+}
+
+// early are the runs, at most the given number, in which replacements of victims are tried before other victims are
+// gone: now or, where a controller waits until its own victim is gone, when those of one node are. There is no run for
+// replacements that find no node by then: they wait, and are tried again.
+func (f *forecast) early(r *run, most int) (runs []*run) {
+	nodes := r.stoppingNodes()
+	if len(nodes) == 0 {
+		return nil
+	}
+	gone := []string{""} // the node whose victims are gone; "" for none
+	each := len(nodes) <= r.steps() // else a replacement is tried as if its controller did not wait
+	if len(nodes) > 1 && each {
+		gone = append(gone, nodes...)
+	}
+	victims, _ := f.toReplace(r)
+	for _, node := range gone {
+		ready := slices.DeleteFunc(slices.Clone(victims), func(v victim) bool {
+			if node == "" {
+				return each && !v.stopped && !replacesStopping(v.pod.Object())
+			}
+			return v.stopped || v.node != node || replacesStopping(v.pod.Object())
+		})
+		if len(ready) == 0 {
+			continue
+		}
+		then := r.fork()
+		then.clearNodes(func(other string) bool { return other == node })
+		pods := f.replaceNow(then, ready)
+		asked := then.cluster.Clone()
+		decides := func(kinds ...placement.Kind) bool {
+			return slices.ContainsFunc(pods, func(pod *placement.Pod) bool { return slices.Contains(kinds, asked.Schedule(pod).Kind) })
+		}
+		switch {
+		case !decides(placement.Bound, placement.Preempts):
+		case len(runs) >= most:
+			r.cut = r.cut || decides(placement.Preempts)
+		default:
+			then.queues = [][]*placement.Pod{byPriority(pods)}
+			runs = append(runs, then.each([]*run{then})...)
+		}
+	}
+	return runs
+}
+
+// replacesStopping reports whether the controller of a pod creates another as soon as the pod is being deleted. Other
+// controllers wait until the pod is gone: StatefulSets use its name again, and Jobs count it until it has failed.
+func replacesStopping(pod *corev1.Pod) bool {
+	controller := metav1.GetControllerOfNoCopy(pod)
+	return controller != nil && (controller.Kind == "ReplicaSet" || controller.Kind == "ReplicationController")
+}
+
+// toReplace are the victims that have no new pod yet: those whose controllers create one immediately, and those whose
+// Jobs do after their back-off.
+func (f *forecast) toReplace(r *run) (atOnce, later []victim) {
 	replaced := map[*placement.Pod]bool{}
 	for _, one := range r.fates {
 		if one.instead != nil {
 			replaced[one.instead] = true
 		}
 	}
-	var atOnce, later []victim
 	losses := f.jobLosses(r)
 	for _, v := range r.lost {
 		switch {
@@ -203,11 +262,13 @@ func (f *forecast) replacements(r *run) []*placement.Pod {
 			atOnce = append(atOnce, v)
 		}
 	}
-	if len(atOnce) == 0 {
-		atOnce = later
-	}
+	return atOnce, later
+}
+
+// replaceNow adds new pods for victims to a run, and returns them.
+func (f *forecast) replaceNow(r *run, victims []victim) []*placement.Pod {
 	var pods []*placement.Pod
-	for _, v := range atOnce {
+	for _, v := range victims {
 		pod := f.cluster.Pod(anew(v.pod.Object()))
 		pod.Started = f.started
 		r.fates[pod] = &fate{job: v.job, role: "what is made again in the place of " + v.pod.String(), state: Waits, instead: v.pod}
