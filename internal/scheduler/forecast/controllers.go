@@ -97,19 +97,52 @@ func indexFailure(job *batchv1.Job, why string) string {
 }
 
 // onDisruption is the action of the Job's pod failure policy for a pod with the condition DisruptionTarget. It ignores
-// rules for exit codes: a pod that is stopped may end with any.
+// rules for exit codes: a pod that is stopped may end with any; noteExitCodes notes where they matter.
 func onDisruption(job *batchv1.Job) batchv1.PodFailurePolicyAction {
 	if job.Spec.PodFailurePolicy == nil {
 		return batchv1.PodFailurePolicyActionCount
 	}
 	for _, rule := range job.Spec.PodFailurePolicy.Rules {
-		if slices.ContainsFunc(rule.OnPodConditions, func(p batchv1.PodFailurePolicyOnPodConditionsPattern) bool {
-			return p.Type == corev1.DisruptionTarget && (p.Status == "" || p.Status == corev1.ConditionTrue)
-		}) {
+		if slices.ContainsFunc(rule.OnPodConditions, ofDisruption) {
 			return rule.Action
 		}
 	}
 	return batchv1.PodFailurePolicyActionCount
+}
+
+// dependsOnExitCode reports whether a rule for exit codes may apply to an evicted pod, and have another effect than the
+// rules for its conditions. The first rule that matches counts.
+func dependsOnExitCode(job *batchv1.Job) bool {
+	if job.Spec.PodFailurePolicy == nil {
+		return false
+	}
+	for _, rule := range job.Spec.PodFailurePolicy.Rules {
+		switch {
+		case rule.OnExitCodes != nil:
+			if rule.Action != onDisruption(job) {
+				return true
+			}
+		case slices.ContainsFunc(rule.OnPodConditions, ofDisruption):
+			return false
+		}
+	}
+	return false
+}
+
+func ofDisruption(p batchv1.PodFailurePolicyOnPodConditionsPattern) bool {
+	return p.Type == corev1.DisruptionTarget && (p.Status == "" || p.Status == corev1.ConditionTrue)
+}
+
+// noteExitCodes notes the Jobs whose reaction to an eviction depends on the exit code of the evicted pod.
+func (f *forecast) noteExitCodes(runs []*run) {
+	for _, r := range runs {
+		for _, v := range r.lost {
+			if job := f.batchJobOf(v.pod.Object()); job != nil && v.evicted() && dependsOnExitCode(job) {
+				name := aJob + " " + shortName(job.Namespace, job.Name)
+				f.notes.add(NotModelled, name, "%s has a podFailurePolicy with rules for exit codes, and with which code %s ends is not known", name, f.podName(v.pod))
+			}
+		}
+	}
 }
 
 func indexFailures(pod *corev1.Pod) int {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -113,6 +114,42 @@ func TestATimeoutOfKueueIsAReasonWherePodsDoNotStartImmediately(t *testing.T) {
 			got := reasonsWith(answer, forecast.ReadyTimeout)
 			if len(got) != c.want || c.want == 1 && got[0].Object != "ClusterQueue team" {
 				t.Errorf("got %+v, approximate %v\n%s", got, answer.Approximate, answer.Text())
+			}
+		})
+	}
+}
+
+func TestARuleForExitCodesIsAReasonIfItWouldChangeWhatAnEvictionDoes(t *testing.T) {
+	ofCodes := func(action batchv1.PodFailurePolicyAction) batchv1.PodFailurePolicyRule {
+		return batchv1.PodFailurePolicyRule{Action: action, OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{
+			Operator: batchv1.PodFailurePolicyOnExitCodesOpIn, Values: []int32{143},
+		}}
+	}
+	ofDisruption := batchv1.PodFailurePolicyRule{
+		Action: batchv1.PodFailurePolicyActionIgnore, OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{{Type: corev1.DisruptionTarget}},
+	}
+	for rules, c := range map[string]struct {
+		rules []batchv1.PodFailurePolicyRule
+		noted bool
+	}{
+		"before the rule for disruptions":                  {[]batchv1.PodFailurePolicyRule{ofCodes(batchv1.PodFailurePolicyActionFailJob), ofDisruption}, true},
+		"with no rule for disruptions":                     {[]batchv1.PodFailurePolicyRule{ofCodes(batchv1.PodFailurePolicyActionFailJob)}, true},
+		"behind the rule for disruptions":                  {[]batchv1.PodFailurePolicyRule{ofDisruption, ofCodes(batchv1.PodFailurePolicyActionFailJob)}, false},
+		"with the same action as the rule for disruptions": {[]batchv1.PodFailurePolicyRule{ofCodes(batchv1.PodFailurePolicyActionIgnore), ofDisruption}, false},
+		"with the default action":                          {[]batchv1.PodFailurePolicyRule{ofCodes(batchv1.PodFailurePolicyActionCount)}, false},
+	} {
+		t.Run(rules, func(t *testing.T) {
+			s := full()
+			forecasttest.OfJob(s.Pods[0], "coded")
+			forecasttest.OfJob(s.Pods[1], "coded")
+			s.BatchJobs = []*batchv1.Job{{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "coded", UID: "job-coded"},
+				Spec:       batchv1.JobSpec{PodFailurePolicy: &batchv1.PodFailurePolicy{Rules: c.rules}},
+			}}
+			answer := forecast.Make(s, nil, batchJob(t, "{template: {spec: {priorityClassName: high}}}"))
+			got := reasonsWith(answer, forecast.NotModelled)
+			if (len(got) > 0) != c.noted || c.noted && got[0].Object != "Job coded" {
+				t.Errorf("approximate %+v", answer.Approximate)
 			}
 		})
 	}

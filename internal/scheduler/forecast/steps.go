@@ -201,7 +201,7 @@ func (f *forecast) early(r *run, most int) (runs []*run) {
 	if len(nodes) == 0 {
 		return nil
 	}
-	gone := []string{""} // the node whose victims are gone; "" for none
+	gone := []string{""}            // the node whose victims are gone; "" for none
 	each := len(nodes) <= r.steps() // else a replacement is tried as if its controller did not wait
 	if len(nodes) > 1 && each {
 		gone = append(gone, nodes...)

@@ -86,8 +86,8 @@ func (c *Cluster) Fits(pod *Pod) []string {
 }
 
 // winners are the feasible nodes that may come out highest. When only a part of them is compared, a node may win if
-// there are enough others, or itself, that do not beat it. (Scores that are relative to the nodes compared are taken as
-// among all.)
+// there are enough others, or itself, that do not beat it. Scores that are relative to the nodes compared are taken as
+// among all; that they may differ among a part of them is a reason for an approximate answer.
 func (cy *cycle) winners(fits []int, p *Prospect) []int {
 	if len(fits) == 1 {
 		return fits
@@ -96,6 +96,9 @@ func (cy *cycle) winners(fits []int, p *Prospect) []int {
 	scores := slices.Clone(cy.c.scores(cy.pod, fits))
 	bar := slices.Sorted(slices.Values(scores))[compared-1]
 	p.Sampled = compared < len(fits)
+	if p.Sampled && cy.c.relative(cy.pod, fits) {
+		p.Approximate = append(p.Approximate, fmt.Sprintf("kube-scheduler compares %d of %d nodes, and scores some of their properties relative to one another", compared, len(fits)))
+	}
 	var winners []int
 	for i, score := range scores {
 		if score >= bar {

@@ -366,3 +366,22 @@ func TestRoomIsKeptForNominatedPodsOfTheQueueOnly(t *testing.T) {
 		})
 	}
 }
+
+func TestScoresRelativeToAPartOfTheNodesAreAReason(t *testing.T) {
+	for nodes, want := range map[int]int{100: 0, 300: 1} {
+		b := &builder{}
+		for i := range nodes {
+			b.Nodes = append(b.Nodes, machine(fmt.Sprint("node-", i), amounts("cpu", "4", "memory", "16Gi")))
+		}
+		pod := prioritised("small", 1000, amounts("cpu", "2"))
+		equal := New(b.Snapshot)
+		if got := equal.Alternatives(equal.Pod(pod)); len(got.Approximate) > 0 {
+			t.Errorf("%d equal nodes: %q", nodes, got.Approximate)
+		}
+		b.Nodes[0].Spec.Taints = []corev1.Taint{{Key: "spot", Effect: corev1.TaintEffectPreferNoSchedule}}
+		c := New(b.Snapshot)
+		if got := c.Alternatives(c.Pod(pod)); len(got.Approximate) != want {
+			t.Errorf("%d nodes of which one is better avoided: %q", nodes, got.Approximate)
+		}
+	}
+}

@@ -31,23 +31,44 @@ func (c *Cluster) scores(pod *Pod, nodes []int) []int64 {
 	for i, at := range nodes {
 		w.scores[i] = base(pod, c.nodes[at])
 	}
-	for _, part := range []struct {
-		weight int64
-		score  func(pod *Pod, nodes []int, scores []int64) bool
-	}{
-		{weightTaints, c.taintScores},
-		{weightAffinity, c.affinityScores},
-		{weightSpread, c.spreadScores},
-		{weightPods, c.podScores},
-		{weightImages, c.imageScores},
-	} {
-		if part.score(pod, nodes, w.part) {
+	for _, part := range scorings() {
+		if part.score(c, pod, nodes, w.part) {
 			for i, score := range w.part {
 				w.scores[i] += part.weight * score
 			}
 		}
 	}
 	return w.scores
+}
+
+// scoring is one plugin's part of the score. score reports false where it leaves all nodes equal.
+type scoring struct {
+	weight   int64
+	relative bool // kube-scheduler normalizes it over the nodes that it compares (NormalizeScore)
+	score    func(c *Cluster, pod *Pod, nodes []int, scores []int64) bool
+}
+
+// scorings are the parts of the score beside base.
+func scorings() [5]scoring {
+	return [...]scoring{
+		{weightTaints, true, (*Cluster).taintScores},
+		{weightAffinity, true, (*Cluster).affinityScores},
+		{weightSpread, true, (*Cluster).spreadScores},
+		{weightPods, true, (*Cluster).podScores},
+		{weightImages, false, (*Cluster).imageScores},
+	}
+}
+
+// relative reports whether nodes differ for a pod in a score that is relative to the nodes compared.
+func (c *Cluster) relative(pod *Pod, nodes []int) bool {
+	w := c.work
+	w.part = grow(w.part, len(nodes))
+	for _, part := range scorings() {
+		if part.relative && part.score(c, pod, nodes, w.part) && slices.Min(w.part) != slices.Max(w.part) {
+			return true
+		}
+	}
+	return false
 }
 
 // base is what of the score depends on the node alone: 0 to 200.
