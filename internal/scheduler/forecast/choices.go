@@ -180,12 +180,26 @@ func found(d placement.Decision) bool {
 
 // union adds choices to others.
 func union(some, more []choice) []choice {
-	for _, c := range more {
-		if !slices.ContainsFunc(some, c.equal) {
+	has := lookup(some, len(more))
+	for _, c := range more { // which differ from one another
+		if !has(c) {
 			some = append(some, c)
 		}
 	}
 	return some
+}
+
+// lookup returns whether a choice is one of many. It is asked that many times: in a large cluster both are thousands.
+func lookup(choices []choice, times int) (has func(choice) bool) {
+	const few = 16
+	if len(choices) <= few || times <= few {
+		return func(c choice) bool { return slices.ContainsFunc(choices, c.equal) }
+	}
+	of := make(map[string][]choice, len(choices)) // by node
+	for _, c := range choices {
+		of[c.node] = append(of[c.node], c)
+	}
+	return func(c choice) bool { return slices.ContainsFunc(of[c.node], c.equal) }
 }
 
 // unchanged reports whether a cluster allows the same decisions for a pod as before. In a large cluster it is taken to if
@@ -203,7 +217,11 @@ func (r *run) unchanged(before []choice, cluster *placement.Cluster, pod *placem
 
 // equalChoices reports whether two lists have the same choices.
 func equalChoices(some, others []choice) bool {
-	return len(some) == len(others) && !slices.ContainsFunc(some, func(c choice) bool { return !slices.ContainsFunc(others, c.equal) })
+	if len(some) != len(others) {
+		return false
+	}
+	has := lookup(others, len(some))
+	return !slices.ContainsFunc(some, func(c choice) bool { return !has(c) })
 }
 
 // choices returns a decision and all decisions that are equal to it.

@@ -171,26 +171,48 @@ func (cy *cycle) outcomes(at int) (outcomes []prospective, complete bool) {
 		return nil, true
 	}
 	slices.SortStableFunc(lower, func(a, b int) int { return importance(n.pods[a].pod, n.pods[b].pod) })
+	try := func(order []int) (o prospective, helps bool) {
+		o.at = at
+		if o.rank, helps = cy.reprieve(n, order); helps {
+			o.Option = Option{Node: n.name, Violations: o.rank.violations, Victims: make([]Victim, len(w.victims))}
+			for i, victim := range w.victims {
+				o.Victims[i].Pod = victim
+			}
+		}
+		return o, helps
+	}
+	if strict(n, lower) { // the common case: pods differ in priority or start
+		if o, helps := try(lower); helps {
+			outcomes = []prospective{o}
+		}
+		return outcomes, true
+	}
 	alike := cy.alike(n, lower)
 	known := map[string]bool{}
 	complete = orders(n, lower, alike, mostOrders, func(order []int) {
-		rank, helps := cy.reprieve(n, order)
+		o, helps := try(order)
 		if !helps {
 			return
 		}
-		option := Option{Node: n.name, Violations: rank.violations}
-		for _, victim := range w.victims {
-			option.Victims = append(option.Victims, Victim{Pod: victim})
-		}
 		// The order also decides which of a budget's pods use its allowance, and so whether the same victims violate
 		// it.
-		signature := fmt.Sprint(cy.interchange(n, lower, alike, &option), rank.violations)
+		signature := fmt.Sprint(cy.interchange(n, lower, alike, &o.Option), o.rank.violations)
 		if !known[signature] {
 			known[signature] = true
-			outcomes = append(outcomes, prospective{Option: option, at: at, rank: rank})
+			outcomes = append(outcomes, o)
 		}
 	})
 	return outcomes, complete
+}
+
+// strict reports whether importance leaves no order of some pods, which are sorted by it, open.
+func strict(n *node, sorted []int) bool {
+	for j := range len(sorted) - 1 {
+		if importance(n.pods[sorted[j]].pod, n.pods[sorted[j+1]].pod) == 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // alike gives indistinguishable pods of equal priority and start the same number, by index in node.pods.
