@@ -190,7 +190,7 @@ func schemaLeaves(attributes []*tfprotov6.SchemaAttribute, prefix string) []stri
 	for _, a := range attributes {
 		switch {
 		case !a.Optional && !a.Required:
-		case prefix == "" && slices.Contains([]string{"name", "generate_name", "namespace", "wait_for", "fail_on_error", "on_finished", "timeouts"}, a.Name):
+		case prefix == "" && slices.Contains([]string{"name", "generate_name", "namespace", "wait_for", "fail_on_error", "on_finished", "master_priority_check", "timeouts"}, a.Name):
 		case a.NestedType != nil:
 			leaves = append(leaves, schemaLeaves(a.NestedType.Attributes, prefix+a.Name+".")...)
 		default:

@@ -337,7 +337,7 @@ func TestTrainingJobWithEveryAttribute(t *testing.T) {
 			ImportStateVerifyIdentifierAttribute: "name",
 			// What no object holds, and the user's spelling.
 			ImportStateVerifyIgnore: []string{
-				"fail_on_error", "on_finished", "timeouts", "workers.resources", "master.resources", "volumes",
+				"fail_on_error", "on_finished", "master_priority_check", "timeouts", "workers.resources", "master.resources", "volumes",
 			},
 		},
 		resource.TestStep{ // in place, beside everything else

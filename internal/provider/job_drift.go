@@ -29,7 +29,7 @@ type jobDrift struct {
 // isOfCluster reports whether an attribute is something that the cluster holds and the configuration sets.
 func (d jobDrift) isOfCluster(attribute string) bool {
 	switch attribute {
-	case "yaml", "secrets_wo", "secrets_wo_version", "wait_for", "fail_on_error", "on_finished", "timeouts":
+	case "yaml", "secrets_wo", "secrets_wo_version", "wait_for", "fail_on_error", "on_finished", "master_priority_check", "timeouts":
 		return false
 	default:
 		a, ok := d.schema.Attributes[attribute]

@@ -55,6 +55,7 @@ type plannedAttributes struct {
 	neverPreempts bool   // of a ClusterQueue: withinClusterQueue is Never
 	clusterQueue  string // of a LocalQueue
 	value         int32  // of a WorkloadPriorityClass or a PriorityClass
+	isDefault     bool   // of a PriorityClass: it is that of pods without a class
 }
 
 // planned is the information about the objects of a plan: those that this process has planned so far, and those in the
@@ -235,7 +236,7 @@ func workloadPriorityClassAttributes(class *kueue.WorkloadPriorityClass) planned
 }
 
 func priorityClassAttributes(class *schedulingv1.PriorityClass) plannedAttributes {
-	return plannedAttributes{value: class.Value}
+	return plannedAttributes{value: class.Value, isDefault: class.GlobalDefault}
 }
 
 func clusterQueueAttributes(queue *kueue.ClusterQueue) plannedAttributes {

@@ -309,6 +309,7 @@ func trainingJobBaseline() baseline {
 			"workers.min":                     byDefault(1, 2),
 			"workers.min_priority_class_name": alike(items{nil, "low"}).but("high").given(entries{"workers.priority_class_name": "low"}),
 			"workers.command":                 one("the words of a command are in order, and an empty one is refused", items{"python3"}).given(script),
+			"master_priority_check":           byDefault("warn", "error"),
 			"workers.elastic":                 byDefault("gradients", "collectives").given(collectives),
 
 			"output":                     alike(items{"/out", "/out/"}).but("/other").given(output),

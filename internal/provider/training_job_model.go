@@ -28,6 +28,8 @@ type trainingJobModel struct {
 	Output     types.String `tfsdk:"output"`
 	Checkpoint types.Object `tfsdk:"checkpoint"`
 	Evaluation types.Object `tfsdk:"evaluation"`
+
+	MasterPriorityCheck types.String `tfsdk:"master_priority_check"`
 	observedModel
 }
 

@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -13,7 +14,7 @@ import (
 )
 
 // checkReferences warns about missing objects that the job needs: classes, a queue, a node that is large enough. It
-// never fails a plan. If nothing is planned, it checks only the queue, which others share; made is true if the job will
+// fails a plan only where master_priority_check asks for it. If nothing is planned, it checks only the queue, which others share; made is true if the job will
 // be created, even as a replacement.
 func (r *trainingJob) checkReferences(ctx context.Context, stateRaw, planRaw tftypes.Value, plan *trainingJobModel, made bool) diag.Diagnostics {
 	var diags diag.Diagnostics
@@ -30,7 +31,7 @@ func (r *trainingJob) checkReferences(ctx context.Context, stateRaw, planRaw tft
 	if planRaw.Equal(stateRaw) {
 		return diags
 	}
-	diags.Append(r.checkPriorities(ctx, d)...)
+	diags.Append(r.checkPriorities(ctx, d, plan.MasterPriorityCheck.ValueString())...)
 	if !plan.Queue.IsUnknown() && made {
 		diags.Append(r.checkDefaultQueue(ctx, d)...)
 	}
@@ -45,25 +46,82 @@ func (r *trainingJob) checkReferences(ctx context.Context, stateRaw, planRaw tft
 	return diags
 }
 
-// checkPriorities warns about classes that do not exist, and about a master that the scheduler would evict for its own
+// checkPriorities warns about classes that do not exist, and about a master that the scheduler may preempt before its
 // workers.
-func (r *trainingJob) checkPriorities(ctx context.Context, d trainingjob.Definition) diag.Diagnostics {
+func (r *trainingJob) checkPriorities(ctx context.Context, d trainingjob.Definition, check string) diag.Diagnostics {
 	var diags diag.Diagnostics
 	const otherwise = "Without it the job cannot be created."
 	for _, use := range classesOf(d) {
 		diags.Append(r.connection.checkReference(ctx, use.at, reference{kind: aPriorityClass, name: use.name}, otherwise)...)
 	}
-	if d.Master.PriorityClassName == "" || d.Workers.PriorityClassName == "" {
-		return diags // one of them has the cluster's default, whichever that is
+	return append(diags, r.checkMasterPriority(ctx, d, check)...)
+}
+
+// The values of master_priority_check.
+const (
+	masterPriorityWarn  = "warn"
+	masterPriorityError = "error"
+	masterPriorityOff   = "off"
+)
+
+// checkMasterPriority warns, or refuses, that the scheduler may preempt the master as soon as a worker, which stops the
+// job where the loss of a worker would only slow it down. Values that are not known are no reason.
+func (r *trainingJob) checkMasterPriority(ctx context.Context, d trainingjob.Definition, check string) diag.Diagnostics {
+	var diags diag.Diagnostics
+	unset := d.Master.PriorityClassName == "" && d.Workers.PriorityClassName == ""
+	if check == masterPriorityOff || check == masterPriorityWarn && unset {
+		return diags // jobs without any class are those of a cluster that does not use priorities
 	}
-	master, isMaster, _ := r.connection.findReference(ctx, reference{kind: aPriorityClass, name: d.Master.PriorityClassName})
-	workers, areWorkers, _ := r.connection.findReference(ctx, reference{kind: aPriorityClass, name: d.Workers.PriorityClassName})
-	if isMaster && areWorkers && master.value < workers.value {
-		diags.AddAttributeWarning(path.Root("master").AtName("priority_class_name"), "The master is less important than its workers", fmt.Sprintf(
-			"PriorityClass %q has value %d and %q, of the workers, %d. The scheduler may then preempt the master, which stops the job, where a worker would only slow it down.",
-			d.Master.PriorityClassName, master.value, d.Workers.PriorityClassName, workers.value))
+	master, isMaster := r.connection.podPriority(ctx, d.Master.PriorityClassName)
+	workers, areWorkers := r.connection.podPriority(ctx, d.Workers.PriorityClassName)
+	if !isMaster || !areWorkers || master > workers {
+		return diags
+	}
+	at, summary := path.Root("master").AtName("priority_class_name"), "The master has no higher priority than its workers"
+	detail := fmt.Sprintf("The priority of the master is %d (%s), that of its workers %d (%s). The scheduler may then preempt the master, which stops the job, "+
+		"where the loss of a worker would only slow it down. Give the master a PriorityClass with a higher value.",
+		master, classOrDefault(d.Master.PriorityClassName), workers, classOrDefault(d.Workers.PriorityClassName))
+	if check == masterPriorityError {
+		diags.AddAttributeError(at, summary, detail+` This is an error because of master_priority_check = "error".`)
+	} else {
+		diags.AddAttributeWarning(at, summary, detail+` To plan without this warning, set master_priority_check = "off".`)
 	}
 	return diags
+}
+
+func classOrDefault(name string) string {
+	if name == "" {
+		return "no PriorityClass is set: the cluster's default"
+	}
+	return fmt.Sprintf("PriorityClass %q", name)
+}
+
+// podPriority is the priority of pods with a class, or with the cluster's default ("") among those planned and those in
+// the cluster; false if that is not known.
+func (c *connection) podPriority(ctx context.Context, class string) (value int32, known bool) {
+	if class != "" {
+		f, found, _ := c.findReference(ctx, reference{kind: aPriorityClass, name: class})
+		return f.value, found
+	}
+	listed := c.catalogue(ctx, aPriorityClass, "")
+	if listed.err != nil {
+		return 0, false
+	}
+	facts := maps.Clone(listed.facts)
+	c.planned.mu.Lock()
+	for ref, f := range c.planned.facts {
+		if ref.kind == aPriorityClass {
+			facts[ref.name] = f
+		}
+	}
+	c.planned.mu.Unlock()
+	found := false
+	for _, f := range facts {
+		if f.isDefault && (!found || f.value < value) { // of several, Kubernetes takes the lowest
+			value, found = f.value, true
+		}
+	}
+	return value, true
 }
 
 // checkDefaultQueue warns where Kueue queues Jobs that name no queue: this job's among them.

@@ -213,6 +213,9 @@ func (m *trainingJobModel) read(ctx context.Context, client *cluster.Client, job
 	}
 	diags.Append(m.observe(ctx, observation{status: status, job: job, group: groupOf(ctx, client, job)})...)
 	m.defaults()
+	if m.MasterPriorityCheck.IsNull() {
+		m.MasterPriorityCheck = types.StringValue(masterPriorityWarn)
+	}
 	return diags
 }
 

@@ -55,6 +55,14 @@ func newTrainingJobSchema(ctx context.Context) schema.Schema {
 			MarkdownDescription: "Settings of the master's pod. Its priority should be higher than the workers', because the job stops without its master. Changing it replaces the job.",
 			Attributes:          podAttributes("100m", "1024Mi"),
 		}),
+		"master_priority_check": schema.StringAttribute{
+			MarkdownDescription: "What a plan does if the scheduler may preempt the master as soon as a worker, because the value of its PriorityClass is not higher than that of the workers': " +
+				"`warn` (default; not if neither has a class), report an `error`, or nothing (`off`). A priority that is not known during the plan is not checked. Changes in place.",
+			Optional:   true,
+			Computed:   true,
+			Default:    stringdefault.StaticString(masterPriorityWarn),
+			Validators: []validator.String{stringvalidator.OneOf(masterPriorityWarn, masterPriorityError, masterPriorityOff)},
+		},
 		"output": schema.StringAttribute{
 			MarkdownDescription: "Directory for the final model and the checkpoints, in a volume that the master mounts; a run writes below `OUTPUT/<digest>/`. " +
 				"Without it, ConfigMap `NAME-model` holds the newest checkpoint during the run and the final model afterwards, if the model has at most 900 KiB. Changing it replaces the job.",
@@ -77,7 +85,7 @@ func newTrainingJobSchema(ctx context.Context) schema.Schema {
 		MarkdownDescription: "An elastic training job: a master, and between `workers.min` and `workers.max` workers that may be preempted at any time. " +
 			"The final model does not depend on the number of workers or on when they run.\n\n" +
 			"`workers` (except `workers.command` and, under a queue, `workers.min` and `workers.min_priority_class_name`), `active_deadline_seconds`, `labels`, `annotations`, " +
-			"`wait_for`, `fail_on_error`, `on_finished` and `timeouts` change in place. A change to any other attribute replaces the job, and the plan shows what is lost.\n\n" +
+			"`master_priority_check`, `wait_for`, `fail_on_error`, `on_finished` and `timeouts` change in place. A change to any other attribute replaces the job, and the plan shows what is lost.\n\n" +
 			"The master of a running job serves a status page and Prometheus metrics: `kubectl port-forward job/NAME 8080`, then http://localhost:8080/ and http://localhost:8080/metrics. " +
 			"The page is saved as `report.html` in the output directory.",
 		Attributes: numeric.Attributes(absentIsEmpty(attributes)),
