@@ -122,13 +122,23 @@ func (v Value) ValidateParameter(_ context.Context, req function.ValidateParamet
 // Parse reads a quantity; its error is a sentence that offers what may have been meant.
 func Parse(text string) (resource.Quantity, error) {
 	amount, err := resource.ParseQuantity(text)
-	if err == nil {
+	switch {
+	case err == nil && !writable(amount):
+		return resource.Quantity{}, fmt.Errorf("%q is too large or too precise: Kubernetes stores it as another amount", text)
+	case err == nil:
 		return amount, nil
 	}
 	if meant := suggestions(text); meant != "" {
 		return resource.Quantity{}, fmt.Errorf("%q is not a Kubernetes quantity; did you mean %s?", text, meant)
 	}
 	return resource.Quantity{}, fmt.Errorf(`%q is not a Kubernetes quantity: write a number, or a number with a suffix, such as "500m", "3" or "4Gi"`, text)
+}
+
+// writable reports whether an amount has a spelling. The API server stores amounts by their spelling, which for some
+// amounts outside the range of an int64 stands for another one: 1000E is written as "1".
+func writable(amount resource.Quantity) bool {
+	again, err := resource.ParseQuantity(amount.String())
+	return err == nil && again.Cmp(amount) == 0
 }
 
 // Canonical is the API server's spelling of an amount: "3" for "3000m", "1Gi" for "1024Mi".

@@ -85,7 +85,7 @@ func TestEqualityIsThatOfTheAmounts(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{"1GB", "3000m", "", "1 Gi", "0x10", "1e", "--1", "1KiB", "½"} {
+	for _, seed := range []string{"1GB", "3000m", "", "1 Gi", "0x10", "1e", "--1", "1KiB", "½", "1000E"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -108,6 +108,7 @@ func TestWhatIsNoQuantityIsRefusedWithWhatMayBeMeant(t *testing.T) {
 		"2 Gi":     `"2 Gi" is not a Kubernetes quantity; did you mean 2Gi?`,
 		"2cpu":     `"2cpu" is not a Kubernetes quantity; did you mean 2?`,
 		"100bytes": `"100bytes" is not a Kubernetes quantity; did you mean 100?`,
+		"1000E":    `"1000E" is too large or too precise: Kubernetes stores it as another amount`,
 		"much":     `"much" is not a Kubernetes quantity: write a number, or a number with a suffix, such as "500m", "3" or "4Gi"`,
 		"":         `"" is not a Kubernetes quantity: write a number, or a number with a suffix, such as "500m", "3" or "4Gi"`,
 	} {
