@@ -133,6 +133,10 @@ type forecast struct {
 	pods     []*corev1.Pod // the pods that are not gone when the jobs start
 	cluster  *placement.Cluster
 	symmetry *symmetry
+	// The numbers by which states of runs are compared, and those of pods for which they were computed.
+	numbers     numbers
+	kindNumbers map[kindKey]uint32
+	lookNumbers map[*placement.Pod]uint32
 	// apiServer admits the planned pods, one after the other.
 	apiServer *podadmission.Controller
 	started   time.Time             // the start time of planned pods, by which the scheduler compares pods
@@ -181,6 +185,7 @@ func newForecast(s *Snapshot, jobs []Job, number int) *forecast {
 	}, f.pods)
 	f.started = startOf(s)
 	f.symmetry = newSymmetry(s, f.cluster, f.jobs)
+	f.numbers, f.kindNumbers, f.lookNumbers = numbers{}, map[kindKey]uint32{}, map[*placement.Pod]uint32{}
 	for _, node := range s.Nodes {
 		for _, pod := range f.cluster.PodsOn(node.Name) {
 			f.at[pod.Object().UID] = located{pod, node.Name}

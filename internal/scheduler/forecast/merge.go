@@ -2,6 +2,7 @@ package forecast
 
 import (
 	"cmp"
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
@@ -30,53 +31,102 @@ func (f *forecast) merged(runs []*run) []*run {
 	return kept
 }
 
-// state describes a run by everything that affects what follows. Equivalent nodes may have exchanged places.
+// state describes a run by everything that affects what follows. Equivalent nodes may have exchanged places. It is
+// computed after every attempt of the scheduler, and so consists of numbers instead of the texts that they stand for.
 func (f *forecast) state(r *run) string {
-	var lines []string
+	var waiting []uint64
 	for pod, fate := range r.fates {
 		if fate.bound == "" && r.cluster.Nominated(pod) == "" {
-			lines = append(lines, f.kindOf(pod, fate)+" "+string(fate.state))
+			waiting = append(waiting, uint64(f.kindOf(pod, fate))<<32|uint64(f.numbers.of(string(fate.state))))
 		}
 	}
+	slices.Sort(waiting)
+	var nodes [][]uint64
 	for node, changes := range f.changes(r) {
-		lines = append(lines, fmt.Sprint(f.symmetry.look(node), changes))
+		nodes = append(nodes, append([]uint64{uint64(f.symmetry.look(node))}, changes...))
 	}
-	slices.Sort(lines)
+	slices.SortFunc(nodes, slices.Compare)
+	var competitors []uint64
 	for _, pod := range r.competitors {
-		lines = append(lines, "waits "+pod.String())
+		competitors = append(competitors, uint64(f.kindOf(pod, nil)))
 	}
-	var queues []string // any of them may be next
+	var queues [][]uint64 // any of them may be next
 	for _, queue := range r.queues {
-		var kinds []string
+		var kinds []uint64
 		for _, pod := range queue {
-			kinds = append(kinds, f.kindOf(pod, r.fates[pod]))
+			kinds = append(kinds, uint64(f.kindOf(pod, r.fates[pod])))
 		}
-		queues = append(queues, fmt.Sprintf("and then %q", kinds))
+		queues = append(queues, kinds)
 	}
-	slices.Sort(queues)
-	lines = append(lines, queues...)
+	slices.SortFunc(queues, slices.Compare)
+	var rest []uint64
 	for _, view := range r.views {
-		lines = append(lines, view.String())
+		rest = append(rest, uint64(f.numbers.of(view.String())))
 	}
-	lines = append(lines, r.cluster.Claims())
-	return strings.Join(lines, "\n")
+	rest = append(rest, uint64(f.numbers.of(r.cluster.Claims())))
+
+	var text []byte
+	for _, lists := range [][][]uint64{{waiting}, nodes, {competitors}, queues, {rest}} {
+		text = binary.AppendUvarint(text, uint64(len(lists)))
+		for _, list := range lists {
+			text = binary.AppendUvarint(text, uint64(len(list)))
+			for _, number := range list {
+				text = binary.AppendUvarint(text, number)
+			}
+		}
+	}
+	return string(text)
 }
 
+// numbers number texts: equal texts have equal numbers.
+type numbers map[string]uint32
+
+func (n numbers) of(text string) uint32 {
+	number, known := n[text]
+	if !known {
+		number = uint32(len(n)) //nolint:gosec // There are not that many texts.
+		n[text] = number
+	}
+	return number
+}
+
+// The kinds of changes of a node; the number of a pod's kind or look follows in the bits above.
+const (
+	hasPod uint64 = iota
+	keepsRoom
+	isSeat
+	lostPod // and the flags of a victim
+
+	victimStopped uint64 = 1 << 2
+	victimOfQueue uint64 = 1 << 3
+	changeBits           = 4
+)
+
 // changes are the changes of nodes in a run, in a canonical order.
-func (f *forecast) changes(r *run) map[string][]string {
-	changes := map[string][]string{}
+func (f *forecast) changes(r *run) map[string][]uint64 {
+	changes := map[string][]uint64{}
+	add := func(node string, kind uint64, pod uint32) {
+		changes[node] = append(changes[node], uint64(pod)<<changeBits|kind)
+	}
 	for pod, fate := range r.fates {
 		if fate.bound != "" {
-			changes[fate.bound] = append(changes[fate.bound], "has "+f.kindOf(pod, fate))
+			add(fate.bound, hasPod, f.kindOf(pod, fate))
 		} else if node := r.cluster.Nominated(pod); node != "" {
-			changes[node] = append(changes[node], "keeps room for "+f.kindOf(pod, fate))
+			add(node, keepsRoom, f.kindOf(pod, fate))
 		}
 	}
 	for _, l := range r.seated {
-		changes[l.node] = append(changes[l.node], "has "+l.pod.String())
+		add(l.node, isSeat, f.kindOf(l.pod, nil))
 	}
 	for _, v := range r.lost {
-		changes[v.node] = append(changes[v.node], fmt.Sprintf("lost %s %t %t", f.lookOf(v.pod), v.stopped, v.queue))
+		kind := lostPod
+		if v.stopped {
+			kind |= victimStopped
+		}
+		if v.queue {
+			kind |= victimOfQueue
+		}
+		add(v.node, kind, f.lookOf(v.pod))
 	}
 	for _, of := range changes {
 		slices.Sort(of)
@@ -85,11 +135,16 @@ func (f *forecast) changes(r *run) map[string][]string {
 }
 
 // lookOf is equal for pods that the scheduler does not distinguish.
-func (f *forecast) lookOf(pod *placement.Pod) string {
+func (f *forecast) lookOf(pod *placement.Pod) uint32 {
 	if _, ok := f.planned[pod]; ok {
 		return f.kindOf(pod, nil)
 	}
-	return f.symmetry.podLook(pod)
+	number, known := f.lookNumbers[pod]
+	if !known {
+		number = f.numbers.of(f.symmetry.podLook(pod))
+		f.lookNumbers[pod] = number
+	}
+	return number
 }
 
 // distinct returns one of each set of choices that differ only in which of several equivalent nodes or pods they take.
@@ -101,7 +156,7 @@ func (f *forecast) distinct(r *run, choices []choice) []choice {
 	seen := map[string]bool{}
 	var distinct []choice
 	for _, c := range choices {
-		var victims []string
+		var victims []uint32
 		for _, v := range c.victims {
 			victims = append(victims, f.lookOf(v))
 		}
@@ -116,15 +171,31 @@ func (f *forecast) distinct(r *run, choices []choice) []choice {
 }
 
 // kindOf is equal for equivalent pods: planned pods by their part and role, and replacements of victims by their owner.
-func (f *forecast) kindOf(pod *placement.Pod, fate *fate) string {
-	if p, ok := f.planned[pod]; ok {
+func (f *forecast) kindOf(pod *placement.Pod, fate *fate) uint32 {
+	key := kindKey{pod: pod, ofFate: fate != nil, replacement: fate != nil && fate.instead != nil}
+	number, known := f.kindNumbers[key]
+	if !known {
+		number = f.numbers.of(f.describeKind(key))
+		f.kindNumbers[key] = number
+	}
+	return number
+}
+
+// kindKey is what a pod's kind depends on.
+type kindKey struct {
+	pod                 *placement.Pod
+	ofFate, replacement bool
+}
+
+func (f *forecast) describeKind(of kindKey) string {
+	if p, ok := f.planned[of.pod]; ok {
 		word, _, _ := strings.Cut(p.Role, " ")
-		return fmt.Sprintf("%d %s %d %t %v", p.job, word, pod.Priority, p.Optional, claimNames(pod.Object()))
+		return fmt.Sprintf("%d %s %d %t %v", p.job, word, of.pod.Priority, p.Optional, claimNames(of.pod.Object()))
 	}
-	if fate == nil {
-		return pod.String()
+	if !of.ofFate {
+		return "pod " + of.pod.String()
 	}
-	return fmt.Sprintf("%s %d %t", ownerOf(pod.Object()), pod.Priority, fate.instead != nil)
+	return fmt.Sprintf("%s %d %t", ownerOf(of.pod.Object()), of.pod.Priority, of.replacement)
 }
 
 // join adds the results of another run in the same state.

@@ -222,3 +222,31 @@ func TestAReplacementMayBeTriedWhileOtherVictimsStillStop(t *testing.T) {
 		}
 	}
 }
+
+// The first stage evicts web, whose new pod finds the empty node-2, from where the second stage evicts it. It then
+// evicts one of the two little pods.
+func TestAReplacementThatIsEvictedInTurnIsReplacedOnce(t *testing.T) {
+	web := forecasttest.Pod("web", "node-1", "3", 100, 0)
+	web.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", UID: "web", Controller: new(true)}}
+	s := oneNode("4", web, forecasttest.Pod("little-1", "node-3", "3", 50, 0), forecasttest.Pod("little-2", "node-4", "3", 50, 0))
+	for _, name := range []string{"node-2", "node-3", "node-4"} {
+		s.Nodes = append(s.Nodes, forecasttest.Node(name, "4"))
+	}
+	var job forecast.Job
+	for _, node := range []string{"node-1", "node-2"} {
+		stage := batchJob(t, "{template: {spec: {priorityClassName: high, nodeSelector: {kubernetes.io/hostname: "+node+`},
+			containers: [{name: main, resources: {requests: {cpu: 3}}}]}}}`)
+		stage.Stages[0][0].Pods[0].Name = "on-" + node
+		stage.Stages = append(job.Stages, stage.Stages...)
+		job = stage
+	}
+	answer := forecast.Make(s, nil, job)
+	for _, name := range []string{"little-1", "little-2"} {
+		if e := evictionOf(answer, name); e == nil || e.Certain {
+			t.Errorf("one of the little pods is evicted, and not both: %+v\n%s", e, answer.Text())
+		}
+	}
+	if e := evictionOf(answer, "web"); e == nil || !e.Certain {
+		t.Errorf("web is evicted in any case: %+v", e)
+	}
+}

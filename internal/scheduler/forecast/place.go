@@ -135,25 +135,24 @@ func byPriority(pods []*placement.Pod) []*placement.Pod {
 
 // each tries the pods in the queues of runs, until the queues are empty.
 func (s splitter) each(runs []*run) []*run {
-	for {
+	var done []*run // with empty queues
+	for len(runs) > 0 {
 		var next []*run
-		more := false
 		for i, r := range runs {
-			left := len(runs) - i - 1
-			ways := r.nexts(s.room(len(next) + left))
+			others := len(done) + len(next) + len(runs) - i - 1
+			ways := r.nexts(s.room(others))
 			if len(ways) == 0 {
-				next = append(next, r)
+				done = append(done, r)
 				continue
 			}
-			more = true
+			before := len(next)
 			for j, way := range ways {
-				next = append(next, way.schedule(way.pod, s.room(len(next)+left+len(ways)-j-1))...)
+				next = append(next, way.schedule(way.pod, s.room(others+len(next)-before+len(ways)-j-1))...)
 			}
 		}
-		if runs = s.merge(next); !more {
-			return runs
-		}
+		runs = s.merge(next)
 	}
+	return s.merge(done)
 }
 
 // way is a run together with the pod to try next.

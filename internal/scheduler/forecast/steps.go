@@ -255,7 +255,7 @@ func (f *forecast) toReplace(r *run) (atOnce, later []victim) {
 	losses := f.jobLosses(r)
 	for _, v := range r.lost {
 		switch {
-		case !v.evicted() || replaced[v.pod] || f.planned[v.pod].Pod.Pod != nil || !f.remade(v.pod.Object(), losses):
+		case !v.evicted() || replaced[v.pod] || r.fates[v.pod] != nil || !f.remade(v.pod.Object(), losses):
 		case f.backsOff(v.pod.Object()):
 			later = append(later, v)
 		default:
