@@ -34,6 +34,9 @@ type Decision struct {
 	// Sampled is true if only some of the nodes were considered; Equals are then all possible results of other samples.
 	// It is known of the engine, not of the scheduler.
 	Sampled bool
+	// Approximate is true if the nodes that were considered also decide how each of them scores, so that Equals may miss
+	// results. It is known of the engine, not of the scheduler.
+	Approximate bool
 }
 
 // String is a decision in a line.

@@ -49,7 +49,7 @@ func (e *Engine) Decide(pod string) (Decision, error) {
 		return Decision{}, fmt.Errorf("the engine does not know pod %s", pod)
 	}
 	prospect := e.cluster.Alternatives(subject)
-	if len(prospect.Approximate) > 0 {
+	if len(prospect.Approximate) > 0 && !prospect.Sampled {
 		return Decision{}, fmt.Errorf("the engine calls its answer approximate: %v", prospect.Approximate)
 	}
 	decision := e.translate(e.cluster.Schedule(subject))
@@ -75,7 +75,7 @@ func (e *Engine) Decide(pod string) (Decision, error) {
 	if len(equals) > 1 {
 		decision.Equals = equals
 	}
-	decision.Sampled = prospect.Sampled
+	decision.Sampled, decision.Approximate = prospect.Sampled, len(prospect.Approximate) > 0
 	return decision, nil
 }
 

@@ -161,7 +161,7 @@ resource "elastic_priority_class" "high" {
 		"a minimum like the other workers": {`queue = { name = elastic_local_queue.test.name, workload_priority_class = "nobody" }`, []string{"queue.min_workload_priority_class is not set"}},
 		"a master below its workers": {
 			fmt.Sprintf("master = { priority_class_name = elastic_priority_class.low.name, %[1]s }\n workers = { max = 2, priority_class_name = elastic_priority_class.high.name, %[1]s }", small),
-			[]string{"The master is less important than its workers"},
+			[]string{"The master has no higher priority than its workers"},
 		},
 		"a worker larger than every node": {
 			`workers = { max = 2, resources = { requests = { cpu = "64", memory = "64Mi" } } }`, []string{"A worker of digits fits on no node", "None of the cluster's 2 nodes could run it"},
