@@ -16,7 +16,7 @@ const rounds = 3
 // continue. The next decision must be the same as on a snapshot of the result.
 func TestAnEngineThatCarriedDecisionsOutDecidesAsOneThatWasLoadedWithTheirOutcome(t *testing.T) {
 	first, count := seeds(200, 5000)
-	each(first, count, 8, func(seed uint64) {
+	Each(first, count, 8, func(seed uint64) {
 		snapshot, family := Generate(seed)
 		snapshot.Budgets = nil // the engine lets them shrink with every victim, as a controller does that is not here
 		engine := NewEngine(snapshot)

@@ -28,7 +28,7 @@ func TestTheEngineDecidesAsTheEmbeddedClustersSchedulerDoes(t *testing.T) {
 	}
 	first, count := seeds(40, 1500)
 	begin := time.Now()
-	var tally tally
+	var tally Tally
 	for seed := first; seed < first+count; seed++ {
 		snapshot, family := Generate(seed)
 		steps, err := cluster.Decide(t.Context(), snapshot)
@@ -36,14 +36,15 @@ func TestTheEngineDecidesAsTheEmbeddedClustersSchedulerDoes(t *testing.T) {
 			t.Fatalf("seed %d, family %q: %v\n%s", seed, family, err, snapshot)
 		}
 		for _, step := range steps {
-			difference, err := Compare(t.Context(), &step)
+			compared, err := Compare(t.Context(), step)
 			if err != nil {
 				t.Errorf("seed %d, family %q, pod %s: %v\n%s", seed, family, nameOf(step.Pod), err, step.Before)
 				continue
 			}
-			if tally.count(family, step, difference) && difference != nil {
+			tally.Count(family, compared)
+			if compared.Result == Different {
 				t.Errorf("seed %d, family %q; replay with: go -C e2e test ./differential -run %s -seed %d -v\n%s",
-					seed, family, t.Name(), seed, difference)
+					seed, family, t.Name(), seed, compared)
 			}
 		}
 	}

@@ -9,35 +9,50 @@ import (
 	"time"
 )
 
-// A Difference is a step in which the engine decides otherwise than the real scheduler.
-type Difference struct {
+// A Comparison is a step of the real scheduler with the engine's decision on the same input.
+type Comparison struct {
 	Step   Step
 	Engine Decision
+	Result Result
 }
+
+// Result is how two decisions compare.
+type Result int
+
+const (
+	// Equal decisions are the same, without a choice.
+	Equal Result = iota
+	// Tied decisions were made by chance between several, which are the same for both.
+	Tied
+	// Approximate is a result for which the engine says itself that it may differ.
+	Approximate
+	// Different is a result for which the engine decides otherwise.
+	Different
+)
 
 // orders is in how many orders of the nodes' pods the scheduler decides again if the engine has more answers than it
 // had. The chance that one of two equally likely answers is not seen in so many is 2e-18.
 const orders = 60
 
-// Compare lets the engine decide on the scheduler's input; nil if it decides the same: if the decisions that are equal
-// to the engine are those that are equal to the scheduler. A snapshot does not have the order in which a node's pods
-// last changed, which decides among pods of equal priority and start: what the scheduler decides in another order is
-// equal too, and Compare adds it to the step's decisions.
+// Compare lets the engine decide on the scheduler's input. The decisions that are equal to the engine must be those that
+// are equal to the scheduler. A snapshot does not have the order in which a node's pods last changed, which decides among
+// pods of equal priority and start: what the scheduler decides in another order is equal too, and Compare adds it to the
+// step's decisions.
 //
 // If the scheduler considers only some of many nodes, its decision must be among the engine's, unless the engine calls
-// them approximate; it must then bind the pod, too. Their messages for a pod that is not bound must be equal too
-// (sameMessage).
-func Compare(ctx context.Context, step *Step) (*Difference, error) {
+// them approximate; it must then bind the pod, too. Their messages for a pod that is not bound must be equal, too.
+func Compare(ctx context.Context, step Step) (*Comparison, error) {
 	pod := nameOf(step.Pod).String()
 	engine, err := NewEngine(step.Before).Decide(pod)
 	if err != nil {
 		return nil, err
 	}
 	if engine.Approximate {
+		result := Approximate
 		if step.Decision.Node == "" {
-			return &Difference{*step, engine}, nil
+			result = Different
 		}
-		return nil, nil
+		return &Comparison{step, engine, result}, nil
 	}
 	engines, schedulers := engine.possible(), step.Decision.possible()
 	order := rand.New(rand.NewPCG(0, 0))
@@ -55,22 +70,18 @@ func Compare(ctx context.Context, step *Step) (*Difference, error) {
 			}
 		}
 	}
+	result := Equal
 	if len(schedulers) > 1 {
 		slices.SortFunc(schedulers, compareDecisions)
 		step.Decision.Equals = schedulers
 	}
-	if missing(engines, schedulers) || !engine.Sampled && missing(schedulers, engines) || !sameMessage(step, engine.Message) {
-		return &Difference{*step, engine}, nil
+	if len(schedulers) > 1 || len(engines) > 1 {
+		result = Tied
 	}
-	return nil, nil
-}
-
-// sameMessage reports whether the engine's message for a pod equals the scheduler's. The engine is less exact in one
-// case: if a node is reserved for the pod and the pod's affinity does not name that node, the scheduler adds the
-// filters that reject the reserved node to the message.
-func sameMessage(step *Step, message string) bool {
-	return message == step.Decision.Message ||
-		step.Pod.Status.NominatedNodeName != "" && strings.Contains(step.Decision.Message, "affinity") && strings.Contains(message, "didn't satisfy plugin(s)")
+	if missing(engines, schedulers) || !engine.Sampled && missing(schedulers, engines) || engine.Message != step.Decision.Message {
+		result = Different
+	}
+	return &Comparison{step, engine, result}, nil
 }
 
 // missing reports whether one of some decisions is not among others.
@@ -93,31 +104,31 @@ func (d Decision) possible() []Decision {
 // smallPatience bounds the search for a small snapshot, which takes a second or two unless there are many nodes.
 const smallPatience = 15 * time.Second
 
-// Minimal is the difference on the smallest part of its snapshot that is found to still show one.
-func (d *Difference) Minimal(ctx context.Context) *Difference {
+// Minimal is a difference on the smallest part of its snapshot that is found to still show one.
+func (c *Comparison) Minimal(ctx context.Context) *Comparison {
 	ctx, cancel := context.WithTimeout(ctx, smallPatience)
 	defer cancel()
-	pod := nameOf(d.Step.Pod).String()
-	smallest := d
-	Minimal(ctx, d.Step.Before, pod, func(s *Snapshot) bool {
+	pod := nameOf(c.Step.Pod).String()
+	smallest := c
+	Minimal(ctx, c.Step.Before, pod, func(s *Snapshot) bool {
 		step, err := DecideOneInProcess(ctx, s, pod, nil)
 		if err != nil {
 			return false
 		}
-		difference, err := Compare(ctx, &step)
-		if err != nil || difference == nil {
+		compared, err := Compare(ctx, step)
+		if err != nil || compared.Result != Different {
 			return false
 		}
-		smallest = difference
+		smallest = compared
 		return true
 	})
 	return smallest
 }
 
 // String is the snapshot and both decisions.
-func (d *Difference) String() string {
+func (c *Comparison) String() string {
 	return fmt.Sprintf("%sdecision on %s\nkube-scheduler: %s\nengine:         %s",
-		d.Step.Before, nameOf(d.Step.Pod), d.Step.Decision.withEquals(), d.Engine.withEquals())
+		c.Step.Before, nameOf(c.Step.Pod), c.Step.Decision.withEquals(), c.Engine.withEquals())
 }
 
 func (d Decision) withEquals() string {

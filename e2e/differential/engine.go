@@ -52,8 +52,9 @@ func (e *Engine) Decide(pod string) (Decision, error) {
 	if len(prospect.Approximate) > 0 && !prospect.Sampled {
 		return Decision{}, fmt.Errorf("the engine calls its answer approximate: %v", prospect.Approximate)
 	}
+	message := e.cluster.Explain(subject).Message // before Schedule, which may end the pod's nomination
 	decision := e.translate(e.cluster.Schedule(subject))
-	decision.Message = e.cluster.Explain(subject).Message
+	decision.Message = message
 	var equals []Decision
 	for _, option := range prospect.Options {
 		if prospect.Kind == placement.Bound {

@@ -28,7 +28,7 @@ import (
 // kube-apiserver: the same pods are rejected, for the same reasons, and the others get the same requests and limits.
 func TestPodsAreAdmittedAsByTheAPIServer(t *testing.T) {
 	first, count := seeds(5000, 500_000)
-	each(first, count, 8, func(seed uint64) {
+	Each(first, count, 8, func(seed uint64) {
 		g := &admissionCase{rand.New(rand.NewPCG(seed, 16))} //nolint:gosec // repeatable, and no secret
 		limits, quotas, pods := g.limits(), g.quotas(), g.pods()
 		ours := podadmission.New(podadmission.Cluster{LimitRanges: limits, Quotas: quotas}, nil)

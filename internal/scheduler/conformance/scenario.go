@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -43,6 +44,13 @@ type Scenario struct {
 	// Outcomes has one entry for each of Steps.
 	Outcomes []Outcome `json:"outcomes"`
 	Checks   Checks    `json:"checks"`
+}
+
+// Family is the kind of the recording, by its name: LETTER-FAMILY-…, after "min-" for one that was made small.
+func (s *Scenario) Family() string {
+	_, family, _ := strings.Cut(strings.TrimPrefix(s.Name, "min-"), "-")
+	family, _, _ = strings.Cut(family, "-")
+	return family
 }
 
 // FairSharing is Kueue's fairSharing configuration.

@@ -385,3 +385,21 @@ func TestScoresRelativeToAPartOfTheNodesAreAReason(t *testing.T) {
 		}
 	}
 }
+
+// kube-scheduler tries the nominated node before the nodes that the pod's affinity names, and lists the plugin that
+// rejects it among those that reject all other nodes.
+func TestThePluginThatRejectsTheNominatedNodeIsInTheMessage(t *testing.T) {
+	c := New(nodes("a", "b").at("b").runs("x", 1000, "3").Snapshot)
+	pending := prioritised("pending", 0, amounts("cpu", "2"))
+	onlyOn("b")(pending)
+	pending.Status.NominatedNodeName = "b"
+	if got, want := c.Explain(c.Pod(pending)).Nodes[0].Detail, "node(s) didn't satisfy plugin(s) [NodeAffinity]"; got != want {
+		t.Errorf("not nominated in the snapshot: %q; want %q", got, want)
+	}
+	s := nodes("a", "b").at("b").runs("x", 1000, "3").Snapshot
+	s.Pods = append(s.Pods, pending)
+	c = New(s)
+	if got, want := c.Explain(c.Pending()[0]).Nodes[0].Detail, "node(s) didn't satisfy plugin(s) [NodeAffinity NodeResourcesFit]"; got != want {
+		t.Errorf("%q; want %q", got, want)
+	}
+}

@@ -61,8 +61,8 @@ func list(words []string) string {
 	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
 }
 
-// Explain explains the decision of Schedule. Of equals, its decision takes the first. Like all queries, it changes no
-// later decision (see reader).
+// Explain explains the decision that Schedule would take; after Schedule, the pod may have lost its nomination. Of
+// equals, its decision takes the first. Like all queries, it changes no later decision (see reader).
 func (c *Cluster) Explain(pod *Pod) Explanation {
 	c = c.reader()
 	decision, _ := c.decide(pod)
@@ -72,10 +72,14 @@ func (c *Cluster) Explain(pod *Pod) Explanation {
 	}
 	cy := c.cycle(pod)
 	verdicts := cy.everywhere()
+	others := cy.notAmong()
 	var fits []int
 	for at, v := range verdicts {
 		n := NodeExplanation{Node: c.nodes[at].name}
 		n.Reasons, n.Detail = cy.reasons(at, v)
+		if v == notTried {
+			n.Reasons, n.Detail = []string{others}, others
+		}
 		if v == feasible {
 			fits = append(fits, at)
 		}
@@ -104,6 +108,44 @@ func (cy *cycle) everywhere() []verdict {
 		verdicts[at] = cy.at(at)
 	}
 	return verdicts
+}
+
+// notAmong is the reason against nodes that the pod's affinity does not name. kube-scheduler first tries the node that the
+// pod is nominated to, and adds the plugin that rejects it (diagnosis.UnschedulablePlugins).
+func (cy *cycle) notAmong() string {
+	plugins := []string{"NodeAffinity"}
+	if at, reserved := cy.c.reserved(cy.pod); reserved {
+		if plugin := rejects[cy.at(at)]; plugin != "" && plugin != plugins[0] {
+			plugins = append(plugins, plugin)
+		}
+	}
+	slices.Sort(plugins)
+	return fmt.Sprintf("node(s) didn't satisfy plugin(s) %v", plugins)
+}
+
+// rejects are the plugins of kube-scheduler that are behind verdicts.
+var rejects = map[verdict]string{
+	cordoned:              "NodeUnschedulable",
+	namedOther:            "NodeName",
+	tainted:               "TaintToleration",
+	unmatched:             "NodeAffinity",
+	portsTaken:            "NodePorts",
+	tooSmall:              "NodeResourcesFit",
+	insufficient:          "NodeResourcesFit",
+	volumeInUse:           "VolumeRestrictions",
+	volumeLimit:           "NodeVolumeLimits",
+	volumesUnready:        "VolumeBinding",
+	volumeConflict:        "VolumeBinding",
+	volumeUnmatched:       "VolumeBinding",
+	volumeZone:            "VolumeZone",
+	spreadUnlabelled:      "PodTopologySpread",
+	spreadUnmatched:       "PodTopologySpread",
+	affinityUnmatched:     "InterPodAffinity",
+	antiAffinityUnmatched: "InterPodAffinity",
+	othersAntiAffinity:    "InterPodAffinity",
+	claimMissing:          "DynamicResources",
+	claimElsewhere:        "DynamicResources",
+	devicesTaken:          "DynamicResources",
 }
 
 // evictions adds to the nodes whose eviction makes room there, and returns kube-scheduler's messages for nodes where
@@ -223,7 +265,6 @@ func (cy *cycle) texts(t *trial, v verdict) (reasons []string, detail string) {
 
 // words are kube-scheduler's.
 var words = map[verdict]string{
-	notTried:              "node(s) didn't satisfy plugin(s) [NodeAffinity]",
 	cordoned:              "node(s) were unschedulable",
 	namedOther:            "node(s) didn't match the requested node name",
 	tainted:               "node(s) had untolerated taint(s)",

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/elastic-training/terraform-provider-elastic/e2e/differential"
+	"github.com/elastic-training/terraform-provider-elastic/simcluster/kubeversion"
+)
+
+// page is what the comparisons found.
+type page struct {
+	first, seeds uint64
+	scheduler    *differential.Tally
+	kueue        []replayed
+	release      string
+}
+
+func (p *page) differences() int {
+	n := p.scheduler.Sum().Results[differential.Different]
+	for _, f := range p.kueue {
+		n += f.different
+	}
+	return n
+}
+
+// markdown is the page. The README repeats the two sentences with the totals.
+func (p *page) markdown() string {
+	var b strings.Builder
+	sum := p.scheduler.Sum()
+	fmt.Fprintf(&b, `# Agreement with kube-scheduler and Kueue
+
+`+"`make agreement`"+` writes this page. It compares the decisions of the engine behind forecasts with those of the real schedulers,
+and fails if one differs.
+
+## kube-scheduler %s
+
+The code of kube-scheduler runs in process, on snapshots of clusters that are generated from seeds %d to %d. For each pending pod both
+decide on the same input, with the same message for a pod that stays pending. "Tied" decisions are chosen at random between several
+nodes or sets of victims, which must be the same for both; of more than 100 nodes kube-scheduler compares a sample, and its choice must be
+among the engine's. "Approximate" means that the engine itself reports that its answer may differ, because the scores of such a sample
+are relative to the sample.
+
+%s
+
+| family | decisions | equal | tied | approximate | different |
+|---|---:|---:|---:|---:|---:|
+`, kubeversion.Version, p.first, p.first+p.seeds-1, schedulerTotal(sum))
+	row := func(name string, c differential.Counts) {
+		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d | %d |\n", name, c.Decisions(),
+			c.Results[differential.Equal], c.Results[differential.Tied], c.Results[differential.Approximate], c.Results[differential.Different])
+	}
+	for _, name := range differential.Families() {
+		row(name, p.scheduler.Of(name))
+	}
+	row("**all**", sum)
+
+	var all replayed
+	for _, f := range p.kueue {
+		all.recordings, all.steps = all.recordings+f.recordings, all.steps+f.steps
+		all.equal, all.different = all.equal+f.equal, all.different+f.different
+	}
+	fmt.Fprintf(&b, `
+## Kueue %s
+
+Recordings of a real Kueue are replayed. After each step (a workload is created or finishes, a queue changes) the events, the state of
+each workload and the usage of each queue must be those that were recorded. Steps whose result depends on timing are not compared.
+
+%s
+
+| family | recordings | steps | equal recordings | different recordings |
+|---|---:|---:|---:|---:|
+`, p.release, kueueTotal(all))
+	for _, f := range p.kueue {
+		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d |\n", f.family, f.recordings, f.steps, f.equal, f.different)
+	}
+	fmt.Fprintf(&b, "| **all** | %d | %d | %d | %d |\n", all.recordings, all.steps, all.equal, all.different)
+	return b.String()
+}
+
+func schedulerTotal(c differential.Counts) string {
+	return fmt.Sprintf("%s of %s decisions were equal or tied, %s approximate, %s different.",
+		thousands(c.Results[differential.Equal]+c.Results[differential.Tied]), thousands(c.Decisions()),
+		thousands(c.Results[differential.Approximate]), thousands(c.Results[differential.Different]))
+}
+
+func kueueTotal(all replayed) string {
+	return fmt.Sprintf("%s of %s recordings were equal (%s steps).", thousands(all.equal), thousands(all.recordings), thousands(all.steps))
+}
+
+// thousands is a number with a comma between its thousands.
+func thousands(n int) string {
+	if n < 1000 {
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%s,%03d", thousands(n/1000), n%1000)
+}
