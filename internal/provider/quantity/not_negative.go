@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
-	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 // NotNegative refuses amounts below zero.
@@ -21,7 +20,7 @@ func (m notNegative) ValidateString(ctx context.Context, req validator.StringReq
 	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
 		return
 	}
-	amount, err := resource.ParseQuantity(req.ConfigValue.ValueString())
+	amount, err := Parse(req.ConfigValue.ValueString())
 	if err != nil {
 		return // the type reports it already
 	}

@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -121,10 +122,13 @@ func (v Value) ValidateParameter(_ context.Context, req function.ValidateParamet
 
 // Parse reads a quantity; its error is a sentence that offers what may have been meant.
 func Parse(text string) (resource.Quantity, error) {
+	if extreme(text) {
+		return resource.Quantity{}, fmt.Errorf("%q is too large or too precise for a Kubernetes quantity", text)
+	}
 	amount, err := resource.ParseQuantity(text)
 	switch {
 	case err == nil && !writable(amount):
-		return resource.Quantity{}, fmt.Errorf("%q is too large or too precise: Kubernetes stores it as another amount", text)
+		return resource.Quantity{}, fmt.Errorf("%q is too large or too precise for a Kubernetes quantity, which would be %s", text, amount.String())
 	case err == nil:
 		return amount, nil
 	}
@@ -132,6 +136,26 @@ func Parse(text string) (resource.Quantity, error) {
 		return resource.Quantity{}, fmt.Errorf("%q is not a Kubernetes quantity; did you mean %s?", text, meant)
 	}
 	return resource.Quantity{}, fmt.Errorf(`%q is not a Kubernetes quantity: write a number, or a number with a suffix, such as "500m", "3" or "4Gi"`, text)
+}
+
+// mostDigits bounds the length and the decimal exponent of a quantity. 2^63, beyond which Kubernetes keeps no amount
+// exactly, has 19 digits; a nano-unit has an exponent of -9.
+const mostDigits = 64
+
+var exponent = regexp.MustCompile(`[eE]([+-]?[0-9]+)$`)
+
+// extreme reports whether text is too long, or has too large an exponent, to be given to ParseQuantity: its time grows
+// with the amount that the text stands for, and 1e-999999999 takes minutes.
+func extreme(text string) bool {
+	if len(text) > mostDigits {
+		return true
+	}
+	match := exponent.FindStringSubmatch(text)
+	if match == nil {
+		return false
+	}
+	power, err := strconv.Atoi(match[1])
+	return err != nil || power > mostDigits || power < -mostDigits
 }
 
 // writable reports whether an amount has a spelling. The API server stores amounts by their spelling, which for some
@@ -166,7 +190,7 @@ func suggestions(text string) string {
 		if unit != lower && unit+"i" != lower || suffix == "m" && match[2] != "m" {
 			continue
 		}
-		if _, err := resource.ParseQuantity(number + suffix); err == nil {
+		if _, err := Parse(number + suffix); err == nil {
 			meant = append(meant, number+suffix)
 		}
 	}
@@ -181,8 +205,8 @@ func sameAmount(a, b Value) bool {
 	if a.IsNull() || b.IsNull() || a.IsUnknown() || b.IsUnknown() {
 		return a.StringValue.Equal(b.StringValue)
 	}
-	x, errX := resource.ParseQuantity(a.ValueString())
-	y, errY := resource.ParseQuantity(b.ValueString())
+	x, errX := Parse(a.ValueString())
+	y, errY := Parse(b.ValueString())
 	if errX != nil || errY != nil {
 		return a.ValueString() == b.ValueString()
 	}

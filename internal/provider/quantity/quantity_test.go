@@ -85,7 +85,7 @@ func TestEqualityIsThatOfTheAmounts(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{"1GB", "3000m", "", "1 Gi", "0x10", "1e", "--1", "1KiB", "½", "1000E"} {
+	for _, seed := range []string{"1GB", "3000m", "", "1 Gi", "0x10", "1e", "--1", "1KiB", "½", "1000E", "1e-999999999", "e6666666666666666"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -101,16 +101,17 @@ func FuzzParse(f *testing.F) {
 
 func TestWhatIsNoQuantityIsRefusedWithWhatMayBeMeant(t *testing.T) {
 	for text, message := range map[string]string{
-		"1GB":      `"1GB" is not a Kubernetes quantity; did you mean 1G or 1Gi?`,
-		"1KB":      `"1KB" is not a Kubernetes quantity; did you mean 1k or 1Ki?`,
-		"4gb":      `"4gb" is not a Kubernetes quantity; did you mean 4G or 4Gi?`,
-		"512MiB":   `"512MiB" is not a Kubernetes quantity; did you mean 512Mi?`,
-		"2 Gi":     `"2 Gi" is not a Kubernetes quantity; did you mean 2Gi?`,
-		"2cpu":     `"2cpu" is not a Kubernetes quantity; did you mean 2?`,
-		"100bytes": `"100bytes" is not a Kubernetes quantity; did you mean 100?`,
-		"1000E":    `"1000E" is too large or too precise: Kubernetes stores it as another amount`,
-		"much":     `"much" is not a Kubernetes quantity: write a number, or a number with a suffix, such as "500m", "3" or "4Gi"`,
-		"":         `"" is not a Kubernetes quantity: write a number, or a number with a suffix, such as "500m", "3" or "4Gi"`,
+		"1GB":         `"1GB" is not a Kubernetes quantity; did you mean 1G or 1Gi?`,
+		"1KB":         `"1KB" is not a Kubernetes quantity; did you mean 1k or 1Ki?`,
+		"4gb":         `"4gb" is not a Kubernetes quantity; did you mean 4G or 4Gi?`,
+		"512MiB":      `"512MiB" is not a Kubernetes quantity; did you mean 512Mi?`,
+		"2 Gi":        `"2 Gi" is not a Kubernetes quantity; did you mean 2Gi?`,
+		"2cpu":        `"2cpu" is not a Kubernetes quantity; did you mean 2?`,
+		"100bytes":    `"100bytes" is not a Kubernetes quantity; did you mean 100?`,
+		"1000E":       `"1000E" is too large or too precise for a Kubernetes quantity, which would be 1`,
+		"1e-99999999": `"1e-99999999" is too large or too precise for a Kubernetes quantity`,
+		"much":        `"much" is not a Kubernetes quantity: write a number, or a number with a suffix, such as "500m", "3" or "4Gi"`,
+		"":            `"" is not a Kubernetes quantity: write a number, or a number with a suffix, such as "500m", "3" or "4Gi"`,
 	} {
 		t.Run(fmt.Sprintf("%q", text), func(t *testing.T) {
 			var resp xattr.ValidateAttributeResponse
