@@ -74,6 +74,11 @@ func (p *replayRun) run(ctx context.Context) (err error) {
 	if p.clients, err = connect(p.cluster.Kubeconfig); err != nil {
 		return err
 	}
+	restore, err := enforceStandard(ctx, p.clients.kubernetes, p.cluster.Namespace, baseline)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, withCleanupTimeout(ctx, restore)) }()
 	if err := recordNodes(ctx, p.clients.kubernetes, p.log); err != nil {
 		return err
 	}

@@ -95,6 +95,11 @@ func (r *runner) execute(ctx context.Context, scenario Scenario, output io.Write
 	if err := recordNodes(ctx, r.clients.kubernetes, r.log); err != nil {
 		return err
 	}
+	restore, err := enforceStandard(ctx, r.clients.kubernetes, r.cluster.Namespace, scenario.Requirements.standard())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, withCleanupTimeout(ctx, restore)) }()
 	account, err := newAccount(ctx, r.clients.kubernetes, r.cluster, r.examples, r.dir)
 	if err != nil {
 		return err

@@ -40,6 +40,15 @@ type Requirements struct {
 	Faults bool
 }
 
+// standard is the Pod Security Standard under which a scenario's pods run. Only jobs that read their data from a
+// directory of their node need more than baseline.
+func (r Requirements) standard() string {
+	if r.Records {
+		return privileged
+	}
+	return baseline
+}
+
 // Speed selects how long the scenarios' jobs run.
 type Speed int
 
