@@ -57,10 +57,10 @@ var podFeatures = []feature{
 		set(container(d.anyPlanned()), one(d, "4Gi", "10Gi", "20Gi"), "resources", "requests", "memory")
 	}},
 	{5, (*drawing).crowd},
-	{4, func(d *drawing) { // what does not stop at once keeps its place for a while
+	{4, func(d *drawing) { // what does not stop at once keeps its place for a while; some ends well
 		for range 1 + d.IntN(3) {
 			if resident := d.anyResident(); resident != nil {
-				container(resident)["command"] = yamlOf(`[sh, -c, "trap '' TERM; while true; do sleep 0.1; done"]`)
+				container(resident)["command"] = yamlOf(`[sh, -c, "trap '%s' TERM; while true; do sleep 0.1; done"]`, one(d, "", "", "exit 0"))
 				podSpec(resident)["terminationGracePeriodSeconds"] = int64(1 + d.IntN(3))
 			}
 		}

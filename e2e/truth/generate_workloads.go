@@ -131,6 +131,9 @@ func (d *drawing) batchJob(name string, pods int, cpu, class string) *unstructur
 		set(object.Object, yamlOf("{rules: [{action: Ignore, onPodConditions: [{type: DisruptionTarget, status: 'True'}]}]}"), "spec", "podFailurePolicy")
 	case 3:
 		set(object.Object, int64(pods)+1, "spec", "completions")
+		if d.oneIn(2) {
+			set(object.Object, "Failed", "spec", "podReplacementPolicy")
+		}
 	}
 	return object
 }

@@ -42,7 +42,7 @@ func (f *forecast) batchJobOf(pod *corev1.Pod) *batchv1.Job {
 func (f *forecast) jobLosses(r *run) map[types.UID]jobLoss {
 	lost, first := map[types.UID][]*corev1.Pod{}, map[types.UID]int{}
 	for _, v := range r.lost {
-		if job := f.batchJobOf(v.pod.Object()); job != nil && v.evicted() {
+		if job := f.batchJobOf(v.pod.Object()); job != nil && v.evicted() && !r.succeeds[job.UID] {
 			if len(lost[job.UID]) == 0 {
 				first[job.UID] = v.job
 			}

@@ -51,7 +51,7 @@ func (f *forecast) evictions(runs []*run, job int, asks map[types.NamespacedName
 			}
 			seen[v.pod] = len(all)
 			e := f.podEviction(v)
-			l := loss{owner: ownerOf(v.pod.Object()), pods: 1}
+			l := loss{owner: ownerOf(v.pod.Object()), pods: 1, unless: f.unlessSucceeded(v.pod.Object())}
 			if isWorker(v.pod.Object()) {
 				l.pods, l.workers = 0, 1
 			}

@@ -73,7 +73,7 @@ func decide(s *Snapshot, jobs []Job, number int) Answer {
 	f := newForecast(s, jobs, number)
 	f.ask()
 	start := &run{
-		splitter: splitter{mostRuns(len(s.Nodes)), new(int), f.merged, f.distinct, kinds(), f.early}, cluster: f.cluster, fates: map[*placement.Pod]*fate{},
+		splitter: splitter{mostRuns(len(s.Nodes)), new(int), f.merged, f.distinct, kinds(), f.early, f.ends}, cluster: f.cluster, fates: map[*placement.Pod]*fate{},
 		lost: f.stopping, competitors: f.competitors(), lesser: f.lesser(),
 	}
 	start.independent = start.findNow(slices.Concat(start.competitors, start.lesser))

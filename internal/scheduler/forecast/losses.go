@@ -21,6 +21,7 @@ type loss struct {
 	pods    int
 	again   []string // the nodes on which replacements of its pods run
 	fails   string   // why it fails for good, if it is a Job
+	unless  string   // the condition under which it reacts otherwise
 }
 
 // losses are the pods that owners lose to preemption for a job, in one run. A pod whose replacement has found a node is
@@ -44,6 +45,7 @@ func (f *forecast) losses(r *run, job int) map[owner]loss {
 		if job := f.batchJobOf(object); job != nil {
 			l.fails = jobs[job.UID].fails
 		}
+		l.unless = f.unlessSucceeded(object)
 		switch node := again[v.pod]; {
 		case node != "":
 			l.again = append(l.again, node)
@@ -132,10 +134,10 @@ func staffOf(pods []*corev1.Pod) map[types.NamespacedName]staff {
 func (l loss) fate(s staff, floor int) string {
 	name := shortName(l.owner.namespace, l.owner.name)
 	if len(l.again) > 0 && !l.master && l.workers+l.pods == 0 {
-		return fmt.Sprintf("%s %s recreates it, and it starts on %s", l.owner.kind, name, strings.Join(l.again, ", "))
+		return fmt.Sprintf("%s %s recreates it, and it starts on %s%s", l.owner.kind, name, strings.Join(l.again, ", "), l.unless)
 	}
 	if l.fails != "" && l.owner.kind != aTrainingJob {
-		return fmt.Sprintf("%s %s fails: %s", l.owner.kind, name, l.fails)
+		return fmt.Sprintf("%s %s fails: %s%s", l.owner.kind, name, l.fails, l.unless)
 	}
 	switch l.owner.kind {
 	case "":
@@ -151,11 +153,11 @@ func (l loss) fate(s staff, floor int) string {
 			return fmt.Sprintf("job %s continues with %d of %d workers", name, left, s.all)
 		}
 	case aTask:
-		return fmt.Sprintf("task %s starts again when there is room", name)
+		return fmt.Sprintf("task %s starts again when there is room%s", name, l.unless)
 	case "DaemonSet":
 		return fmt.Sprintf("DaemonSet %s recreates it on its node", name)
 	default:
-		return fmt.Sprintf("%s %s recreates it, and it waits for capacity", l.owner.kind, name)
+		return fmt.Sprintf("%s %s recreates it, and it waits for capacity%s", l.owner.kind, name, l.unless)
 	}
 }
 

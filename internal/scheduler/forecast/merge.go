@@ -64,6 +64,9 @@ func (f *forecast) state(r *run) string {
 		rest = append(rest, uint64(f.numbers.of(view.String())))
 	}
 	rest = append(rest, uint64(f.numbers.of(r.cluster.Claims())))
+	for _, text := range r.endsOf() {
+		rest = append(rest, uint64(f.numbers.of(text)))
+	}
 
 	var text []byte
 	for _, lists := range [][][]uint64{{waiting}, nodes, {competitors}, queues, {rest}} {

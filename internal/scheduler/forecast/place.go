@@ -25,7 +25,11 @@ func (r *run) place(lists ...[]*placement.Pod) []*run {
 	}
 	runs := r.each(starts)
 	for round := 0; ; round++ {
-		var next, cleared, early []*run
+		var next, cleared, early, ended []*run
+		for i, one := range runs {
+			ended = append(ended, r.ends(one, r.room(len(ended)+len(runs)-i-1))...)
+		}
+		runs = ended
 		for i, one := range runs {
 			early = append(early, r.early(one, r.room(len(early)+len(runs)-i-1)-1)...)
 		}

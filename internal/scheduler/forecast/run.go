@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
 )
 
@@ -30,6 +32,9 @@ type run struct {
 	seated      []located        // pods of the cluster that were pending and have found a node
 	// independent are pending pods of the cluster that find a node or victims without the planned jobs.
 	independent map[*placement.Pod]bool
+	// succeeds reports, for the Jobs of evicted pods for which it matters, whether those end with exit code 0. It is not
+	// changed, but replaced.
+	succeeds map[types.UID]bool
 	// queues are the pods still to try in this round, each queue in its order; which queue comes next is open.
 	queues [][]*placement.Pod
 	from   int // the queue from which the last pod was taken
@@ -79,6 +84,8 @@ type splitter struct {
 	kind func(*placement.Pod) string
 	// early are the runs in which replacements of victims are tried before other victims are gone.
 	early func(r *run, most int) []*run
+	// ends are the runs, at most the given number, in which the evicted pods of Jobs fail or succeed.
+	ends func(r *run, most int) []*run
 }
 
 // maxTries bounds how often the scheduler is asked in all runs before no more of them split: at most some ten seconds of work.

@@ -252,11 +252,18 @@ func (f *forecast) toReplace(r *run) (atOnce, later []victim) {
 			replaced[one.instead] = true
 		}
 	}
-	losses := f.jobLosses(r)
+	losses, successors := f.jobLosses(r), f.successors(r)
 	for _, v := range r.lost {
+		job := f.batchJobOf(v.pod.Object())
+		succeeds := job != nil && v.evicted() && r.succeeds[job.UID]
+		if succeeds {
+			if successors[job.UID]--; successors[job.UID] < 0 {
+				continue
+			}
+		}
 		switch {
 		case !v.evicted() || replaced[v.pod] || r.fates[v.pod] != nil || !f.remade(v.pod.Object(), losses):
-		case f.backsOff(v.pod.Object()):
+		case f.backsOff(v.pod.Object()) && !succeeds:
 			later = append(later, v)
 		default:
 			atOnce = append(atOnce, v)
