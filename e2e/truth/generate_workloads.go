@@ -42,7 +42,10 @@ func (d *drawing) controller(name string, pods int, class string) []*unstructure
 	}
 	d.room -= pods
 	cpu := one(d, "1", "1", "2", "3")
-	switch d.IntN(6) {
+	switch d.IntN(7) {
+	case 6: // one on each node with GPUs
+		d.room += pods - 2
+		return []*unstructured.Unstructured{d.daemonSet(name, cpu, class)}
 	case 0, 1:
 		return []*unstructured.Unstructured{d.set("Deployment", name, pods, cpu, class)}
 	case 2:
@@ -75,6 +78,8 @@ func (d *drawing) planned() {
 			object = d.set("Deployment", name, pods, cpu, class)
 		case n == 2:
 			object = d.set(one(d, "StatefulSet", "ReplicaSet"), name, pods, cpu, class)
+		case n == 3 && d.oneIn(2):
+			object = d.daemonSet(name, cpu, class)
 		default:
 			object = d.batchJob(name, pods, cpu, class)
 		}
@@ -117,12 +122,29 @@ func (d *drawing) set(kind, name string, pods int, cpu, class string) *unstructu
 	return object
 }
 
+// daemonSet has a pod on each node with GPUs.
+func (d *drawing) daemonSet(name, cpu, class string) *unstructured.Unstructured {
+	object := objectOf("{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: %[1]s}, spec: {selector: {matchLabels: {app: %[1]s}}, template: {metadata: {labels: {app: %[1]s}}}}}", name)
+	spec := podOf(cpu, class)
+	spec["nodeSelector"] = yamlOf("{gpu: t4}")
+	set(object.Object, spec, "spec", "template", "spec")
+	return object
+}
+
 func (d *drawing) batchJob(name string, pods int, cpu, class string) *unstructured.Unstructured {
 	object := objectOf("{apiVersion: batch/v1, kind: Job, metadata: {name: %s}, spec: {parallelism: %d, completions: %d, template: {}}}", name, pods, pods)
 	spec := podOf(cpu, class)
 	spec["restartPolicy"] = "Never"
 	set(object.Object, spec, "spec", "template", "spec")
-	switch d.IntN(8) {
+	switch d.IntN(10) {
+	case 4: // an index fails by itself
+		set(object.Object, "Indexed", "spec", "completionMode")
+		set(object.Object, int64(d.IntN(2)), "spec", "backoffLimitPerIndex")
+		if d.oneIn(2) {
+			set(object.Object, int64(d.IntN(2)), "spec", "maxFailedIndexes")
+		}
+	case 5:
+		spec["restartPolicy"] = "OnFailure"
 	case 0:
 		set(object.Object, "Indexed", "spec", "completionMode")
 	case 1:
