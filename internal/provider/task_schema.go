@@ -144,7 +144,8 @@ func newTaskSchema(ctx context.Context) schema.Schema {
 			"A task that does not run as root (`run_as_non_root = true`, or `run_as_user` other than 0) meets the Pod Security Standard `restricted`: by default, privilege escalation is not allowed and all capabilities are dropped.")),
 		"init_containers": initContainersAttribute("the task's own container"),
 		"termination_grace_period_seconds": schema.Int64Attribute{
-			MarkdownDescription: "Seconds between SIGTERM and SIGKILL when the task is preempted or deleted; 30 by default.",
+			MarkdownDescription: "Seconds between SIGTERM and SIGKILL when the task is preempted or deleted; 30 by default. A command that handles SIGTERM must exit with a code other than 0, " +
+				"such as 143: Kubernetes counts a pod that exits with 0 as completed, and does not start it again.",
 			Optional:            true,
 			Computed:            true,
 			Default:             int64default.StaticInt64(trainingjob.DefaultTerminationGracePeriodSeconds),
