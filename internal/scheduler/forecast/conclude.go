@@ -47,6 +47,7 @@ func (f *forecast) conclude(runs []*run) Answer {
 	}
 	f.noteFreedQuota(runs, a)
 	f.noteExitCodes(runs)
+	f.noteSuccesses(runs)
 	for _, r := range runs {
 		if open := r.cluster.OpenVolumes(); open != "" {
 			f.notes.add(TooManyChoices, "PersistentVolume", "%s", open)

@@ -6,6 +6,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -113,4 +114,32 @@ func (f *forecast) unlessSucceeded(pod *corev1.Pod) string {
 		return ""
 	}
 	return ", unless it exits with code 0"
+}
+
+// noteSuccesses notes the planned jobs whose pods others evict, and that may be complete then. Their pods are followed
+// as if they failed, and were created again.
+func (f *forecast) noteSuccesses(runs []*run) {
+	for _, r := range runs {
+		for _, v := range r.lost {
+			if p, planned := f.planned[v.pod]; planned && v.evicted() && replacesOnlyFailed(f.jobs[p.job]) {
+				f.notes.add(NotModelled, f.jobs[p.job].String(), "whether %s exits with code 0 when it is stopped, and so counts as completed, is not known", f.podName(v.pod))
+			}
+		}
+	}
+}
+
+// replacesOnlyFailed is waitsForPhase for a planned job.
+func replacesOnlyFailed(job Job) bool {
+	switch object := job.Object.(type) {
+	case *batchv1.Job:
+		return waitsForPhase(object)
+	case *unstructured.Unstructured:
+		policy, found, err := unstructured.NestedString(object.Object, "spec", "podReplacementPolicy")
+		if found && err == nil {
+			return policy == string(batchv1.Failed)
+		}
+		_, found, err = unstructured.NestedMap(object.Object, "spec", "podFailurePolicy")
+		return found && err == nil && object.GetKind() == aJob
+	}
+	return job.Noun == aTask
 }

@@ -7,6 +7,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast/forecasttest"
@@ -85,5 +87,26 @@ func TestAJobFailsByItsPolicyUnlessTheEvictedPodSucceeds(t *testing.T) {
 	}
 	if e := evictionOf(answer, "saves"); e == nil || !strings.HasSuffix(e.Fate, "unless it exits with code 0") {
 		t.Errorf("the evicted pod: %+v", e)
+	}
+}
+
+func TestThatAPlannedPodMaySucceedWhenAnotherJobEvictsItIsAReason(t *testing.T) {
+	for spec, noted := range map[string]bool{
+		"podFailurePolicy: {rules: [{action: Ignore, onPodConditions: [{type: DisruptionTarget}]}]}": true,
+		"podReplacementPolicy: Failed": true,
+		"backoffLimit: 3":              false,
+	} {
+		s := oneNode("4")
+		low := named(t, "low", "{"+spec+", template: {spec: {priorityClassName: low, containers: [{name: main, resources: {requests: {cpu: 3}}}]}}}")
+		high := named(t, "high", "{template: {spec: {priorityClassName: high, containers: [{name: main, resources: {requests: {cpu: 3}}}]}}}")
+		object := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte("{kind: Job, spec: {"+spec+"}}"), &object.Object); err != nil {
+			t.Fatal(err)
+		}
+		low.Object = object
+		got := reasonsWith(forecast.Make(s, []forecast.Job{low}, high), forecast.NotModelled)
+		if (len(got) > 0) != noted || noted && !strings.Contains(got[0].Text, "exits with code 0") {
+			t.Errorf("%s: %+v", spec, got)
+		}
 	}
 }
