@@ -146,9 +146,9 @@ func newTaskSchema(ctx context.Context) schema.Schema {
 		"termination_grace_period_seconds": schema.Int64Attribute{
 			MarkdownDescription: "Seconds between SIGTERM and SIGKILL when the task is preempted or deleted; 30 by default. A command that handles SIGTERM must exit with a code other than 0, " +
 				"such as 143: Kubernetes counts a pod that exits with 0 as completed, and does not start it again.",
-			Optional:            true,
-			Computed:            true,
-			Default:             int64default.StaticInt64(trainingjob.DefaultTerminationGracePeriodSeconds),
+			Optional: true,
+			Computed: true,
+			Default:  int64default.StaticInt64(trainingjob.DefaultTerminationGracePeriodSeconds),
 		},
 		"pod_overrides": overridesNothing(podOverridesAttribute()),
 
