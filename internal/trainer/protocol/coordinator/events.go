@@ -67,6 +67,7 @@ type (
 		Worker int
 		Reason string
 		Fault  bool // the worker, or its work, caused this, and the same may well happen again when it comes back
+		Broken bool // its stream broke, and the worker may connect again
 	}
 
 	// Overflow is a worker that reads too slowly: the queue of messages to it was full and has been emptied.

@@ -21,6 +21,9 @@ type (
 		// Finishing means that its script received Finish before the stream or the master was lost, and is finishing.
 		Finishing bool
 		Address   string // host:port of its store, at which a generation of which it is rank 0 meets
+		// Running is the generation whose command still runs on the worker, with its Rank of World; 0 for none. See Restart.
+		Running     int64
+		Rank, World int
 	}
 
 	// Idle is a member that has left a generation which was not ended by a commit. There is one for each member and
@@ -31,6 +34,7 @@ type (
 		Held       int64 // NoState if the state was being received
 		Of         int64 // as in Ready
 		Reason     string
+		Address    string // as in Ready; "" if it is the same
 	}
 
 	// Reduced reports that a rank holds the sum of a step's gradients and waits for the commit.
@@ -82,6 +86,7 @@ type (
 		Members    []int // by rank
 		Last       bool
 		Save       bool
+		Again      bool    // for a member that may not have received it
 		LossSum    float64 // added in the order of ranks
 		Records    int
 	}

@@ -18,7 +18,11 @@ func (g *Group) reconcileFinish() {
 		}
 		return
 	}
-	if g.stopped && g.current == nil && g.keeper == noWorker {
+	idle := g.current == nil && (g.cfg.Restart == nil || !g.unwinding()) // a command may write a checkpoint when it is stopped
+	if g.cfg.Restart != nil && g.replaced && g.step < g.cfg.Steps {
+		idle = true // the next master takes the generation over
+	}
+	if g.stopped && idle && g.keeper == noWorker {
 		g.exit(coordinator.Done, coordinator.ExitInterrupted, g.stopWhy)
 		return
 	}
@@ -95,7 +99,7 @@ func (g *Group) stop(e coordinator.Stop) {
 	if g.stopped {
 		return
 	}
-	g.stopped, g.stopWhy = true, "stopped"
+	g.stopped, g.stopWhy, g.replaced = true, "stopped", e.Cause == coordinator.Replaced
 	if e.Cause != coordinator.Replaced {
 		g.stopWhy = e.Cause.String()
 		for _, id := range sorted(g.pods.byWorker) {
@@ -105,6 +109,9 @@ func (g *Group) stop(e coordinator.Stop) {
 		}
 	}
 	g.stopBy = g.now + stopPatience
+	if g.cfg.Restart != nil {
+		g.stopBy += stopPatience
+	}
 }
 
 // fail ends the job for a reason that a restart would not solve.

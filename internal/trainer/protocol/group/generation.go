@@ -30,10 +30,10 @@ func (g *Group) reconcileGeneration() {
 		return
 	}
 	chosen := g.choose()
-	if len(chosen) == 0 {
+	if len(chosen) == 0 || g.waitsForOthers(len(chosen)) {
 		return
 	}
-	g.unwindBy = 0
+	g.unwindBy, g.lastCall = 0, 0
 	g.begin(chosen)
 }
 
@@ -95,13 +95,17 @@ func (g *Group) newestState(chosen []int) source {
 
 func (g *Group) begin(chosen []int) {
 	if g.failed > 0 && g.failed == g.number {
-		g.notice(true, "CollectiveFailed", "%s; no worker was lost, and the step is computed again", g.failedHow)
+		again := "the step is computed again"
+		if g.cfg.Restart != nil {
+			again = "the command is started again"
+		}
+		g.notice(true, "CollectiveFailed", "%s; no worker was lost, and %s", g.failedHow, again)
 	}
 	s := g.newestState(chosen)
 	if s.step < g.step {
 		g.notice(true, "StateLost", "no worker holds the state of step %d any more; training continues from step %d", g.step, s.step)
 	}
-	if s.step > g.step && g.number == g.cfg.LastGeneration {
+	if s.step > g.step && g.number == g.cfg.LastGeneration && g.cfg.Restart == nil {
 		g.notice(false, "Resumed", "training continues from step %d", s.step)
 	}
 	g.step = s.step
@@ -110,7 +114,7 @@ func (g *Group) begin(chosen []int) {
 	broadcast, of := false, g.members[s.worker].of
 	for _, id := range chosen {
 		m := g.members[id]
-		m.idle, m.unwinding = false, false
+		m.idle, m.unwinding, m.running = false, false, running{}
 		if m.held != s.step || m.of != of {
 			broadcast = len(chosen) > 1
 			m.held = NoState // until a commit, or an Idle that says otherwise
@@ -126,6 +130,9 @@ func (g *Group) begin(chosen []int) {
 // reduced commits the step in flight when all members have the sum.
 func (g *Group) reduced(e Reduced) {
 	c := g.current
+	if m := g.members[e.Worker]; c == nil && m != nil && m.running.generation == e.Generation {
+		m.running.reduced = &e // of a generation that this master has not taken over yet
+	}
 	if c == nil || c.number != e.Generation || e.Step != g.step || g.step >= g.cfg.Steps || !slices.Contains(c.members, e.Worker) {
 		return
 	}
@@ -194,11 +201,17 @@ func (g *Group) endAtBoundary() {
 // abort ends the current generation within a step.
 func (g *Group) abort() {
 	c := g.current
+	g.forgive()
 	g.current = nil
 	g.unwindBy = g.now + g.cfg.IdleTimeout
 	var told []int
 	for _, id := range c.members {
-		if m := g.members[id]; m != nil && !m.idle {
+		m := g.members[id]
+		if m != nil && m.away > 0 {
+			g.remove(id, m.awayReason) // it hears of nothing; what it runs is stopped when it comes back
+			continue
+		}
+		if m != nil && !m.idle {
 			m.unwinding = true
 			told = append(told, id)
 		}

@@ -13,6 +13,7 @@
 //   - members.go: workers that are ready, idle, leaving, silent or lost;
 //   - keep.go: checkpoints without which a state would be lost;
 //   - pods.go: worker pods;
+//   - restart.go: jobs whose command is started again when members change;
 //   - finish.go: the end of the job, and of the master.
 //
 // It leaves to others: the state of the model, which members broadcast among themselves; records, which package schedule
@@ -79,6 +80,9 @@ type Config struct {
 
 	// SilentTicks is the number of ticks without a frame after which a worker is lost; see coordinator.Config.
 	SilentTicks int
+	// Restart is set where the script is a command that is started again when its members change; Steps is 1.
+	Restart *Restart
+
 	// CheckpointEvery is the number of steps between two checkpoints; 0: none but the last, and the one when the master
 	// stops.
 	CheckpointEvery int64
@@ -100,6 +104,7 @@ type Group struct {
 	number    int64         // of the newest generation
 	earliest  time.Duration // no generation begins before
 	unwindBy  time.Duration // until when the next one waits for members of an aborted one; 0: there was none
+	lastCall  time.Duration // until when it waits for more members; 0: it does not
 	broken    int           // generations that ended with a failed collective, one after the other, without a known cause
 	failed    int64         // the newest of them; 0 once its cause is known
 	failedHow string
@@ -107,12 +112,13 @@ type Group struct {
 
 	pods pods
 
-	keeper  int // the worker that writes a checkpoint so that others may go; noWorker while there is none
-	saver   int // the worker that finishes the job; noWorker while there is none
-	stopped bool
-	stopBy  time.Duration
-	stopWhy string
-	over    time.Duration // when the master stops waiting for workers that are finishing; 0: it does not wait
+	keeper   int // the worker that writes a checkpoint so that others may go; noWorker while there is none
+	saver    int // the worker that finishes the job; noWorker while there is none
+	stopped  bool
+	stopBy   time.Duration
+	stopWhy  string
+	replaced bool          // stopped because another master takes over
+	over     time.Duration // when the master stops waiting for workers that are finishing; 0: it does not wait
 
 	effects []Effect
 }
@@ -128,7 +134,7 @@ const (
 // New returns a group before its first event. A Config that breaks its own rules is a programming error and panics.
 func New(cfg Config) *Group {
 	if cfg.Steps < 1 || cfg.Multiple < 1 || cfg.Min < 1 || cfg.Max < cfg.Min || cfg.Min%cfg.Multiple != 0 ||
-		cfg.SilentTicks < 1 || cfg.MaxFailures < 1 || cfg.RetryInterval <= 0 {
+		cfg.SilentTicks < 1 || cfg.MaxFailures < 1 || cfg.RetryInterval <= 0 || cfg.Restart != nil && cfg.Steps != 1 {
 		panic(fmt.Sprintf("group: impossible configuration %+v", cfg))
 	}
 	g := &Group{
@@ -194,6 +200,7 @@ func (g *Group) Step(e Event) []Effect {
 	default:
 		panic(fmt.Sprintf("group: unknown event %T", e))
 	}
+	g.reconcileRestart()
 	g.reconcileKeeping()
 	g.reconcileGeneration()
 	g.reconcileFinish()
@@ -207,7 +214,14 @@ func (g *Group) Step(e Event) []Effect {
 
 // Deadline is when the next Clock event is needed, if nothing else happens before.
 func (g *Group) Deadline() (at time.Duration, ok bool) {
-	for _, t := range []time.Duration{g.gather, g.earliest, g.unwindBy, g.pods.retryAt, g.stopBy, g.over} {
+	times := []time.Duration{g.gather, g.earliest, g.unwindBy, g.lastCall, g.pods.retryAt, g.stopBy, g.over}
+	if g.cfg.Restart != nil {
+		times = append(times, g.joinAt())
+		for _, m := range g.members {
+			times = append(times, m.away)
+		}
+	}
+	for _, t := range times {
 		if t > g.now && (!ok || t < at) {
 			at, ok = t, true
 		}

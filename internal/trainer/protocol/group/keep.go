@@ -11,7 +11,7 @@ func (g *Group) reconcileKeeping() {
 			g.release(id)
 		}
 	}
-	if g.keeper != noWorker || g.current != nil {
+	if g.keeper != noWorker || g.current != nil || g.cfg.Restart != nil {
 		return
 	}
 	for _, id := range sorted(g.members) {
@@ -27,7 +27,7 @@ func (g *Group) reconcileKeeping() {
 
 // spare reports whether nothing is lost with a worker's state: a checkpoint or a worker that stays has one as new.
 func (g *Group) spare(id int, m *member) bool {
-	if m.held <= max(g.newest, 0) {
+	if g.cfg.Restart != nil || m.held <= max(g.newest, 0) {
 		return true
 	}
 	for other, o := range g.members {

@@ -23,6 +23,9 @@ type member struct {
 	leaving     bool // it ends at the next boundary
 	finishing   bool // the master has sent it Finish
 	announced   bool
+	running     running
+	away        time.Duration // until when it may connect again, while its command goes on; 0: it is connected
+	awayReason  string
 	silentTicks int
 	steps       int64 // committed steps that it was a member for
 }
@@ -32,6 +35,9 @@ func (m *member) eligible() bool { return m.idle && !m.leaving && !m.finishing }
 
 // ready makes a worker one that can become a member, or refuses it.
 func (g *Group) ready(e Ready) {
+	if g.returned(e) {
+		return
+	}
 	if g.members[e.Worker] != nil {
 		g.remove(e.Worker, "connected anew")
 	}
@@ -47,7 +53,10 @@ func (g *Group) ready(e Ready) {
 		g.emit(coordinator.Refuse{Worker: e.Worker, Reason: reason})
 		return
 	}
-	g.members[e.Worker] = &member{held: max(e.Held, NoState), of: e.Of, checkpoint: max(e.Checkpoint, NoState), address: e.Address, idle: !e.Finishing, finishing: e.Finishing}
+	g.members[e.Worker] = &member{
+		held: max(e.Held, NoState), of: e.Of, checkpoint: max(e.Checkpoint, NoState), address: e.Address,
+		idle: !e.Finishing && e.Running == 0, finishing: e.Finishing, running: running{generation: e.Running, rank: e.Rank, world: e.World},
+	}
 	if e.Finishing {
 		g.finishElsewhere(e.Worker)
 	}
@@ -61,7 +70,7 @@ func (g *Group) ready(e Ready) {
 func (g *Group) announce(id int, m *member) {
 	if !m.announced {
 		m.announced = true
-		g.notice(false, "WorkerJoined", "worker %d joined at step %d", id, g.step)
+		g.notice(false, "WorkerJoined", "worker %d joined%s", id, g.where())
 	}
 }
 
@@ -72,10 +81,13 @@ func (g *Group) idle(e Idle) {
 		return
 	}
 	current := g.current != nil && g.current.number == e.Generation && slices.Contains(g.current.members, e.Worker)
-	if !current && !m.unwinding {
+	if !current && !m.unwinding && (m.running.generation == 0 || m.running.generation != e.Generation) {
 		return
 	}
-	m.idle, m.unwinding, m.held, m.of = true, false, e.Held, e.Of
+	m.idle, m.unwinding, m.held, m.of, m.running = true, false, e.Held, e.Of, running{}
+	if e.Address != "" {
+		m.address = e.Address
+	}
 	if g.saver == e.Worker {
 		g.saver, m.finishing = noWorker, false
 	}
@@ -91,8 +103,12 @@ func (g *Group) idle(e Idle) {
 func (g *Group) collectiveFailed(e Idle) {
 	g.broken++
 	g.failed, g.failedHow = e.Generation, fmt.Sprintf("worker %d could not complete step %d: %s", e.Worker, g.step, e.Reason)
+	what := "process groups"
+	if g.cfg.Restart != nil {
+		g.failedHow, what = fmt.Sprintf("worker %d: %s", e.Worker, e.Reason), "starts of the command"
+	}
 	if g.broken >= g.cfg.MaxFailures {
-		g.fail(fmt.Sprintf("%d process groups failed one after the other; the last: %s", g.broken, g.failedHow))
+		g.fail(fmt.Sprintf("%d %s failed one after the other; the last: %s", g.broken, what, g.failedHow))
 		return
 	}
 	pause := g.cfg.Settle
@@ -126,6 +142,9 @@ func (g *Group) release(id int) {
 }
 
 func (g *Group) lost(e coordinator.Lost) {
+	if g.mayReturn(e) {
+		return
+	}
 	if e.Fault && g.members[e.Worker] != nil {
 		g.broken++
 	}
@@ -144,10 +163,10 @@ func (g *Group) remove(id int, reason string) {
 	}
 	delete(g.members, id)
 	if g.over == 0 && !m.finishing {
-		g.notice(false, "WorkerLeft", "worker %d %s at step %d; %d left", id, reason, g.step, len(g.members))
+		g.notice(false, "WorkerLeft", "worker %d %s%s; %d left", id, reason, g.where(), len(g.members))
 	}
 	if p := g.pods.byWorker[id]; p != nil {
-		p.left = fmt.Sprintf("it %s at step %d, and has not connected since", reason, g.step)
+		p.left = fmt.Sprintf("it %s%s, and has not connected since", reason, g.where())
 	}
 	if c := g.current; c != nil && slices.Contains(c.members, id) {
 		if g.over == 0 && !g.dropFinisher(id) {
@@ -174,6 +193,9 @@ func (g *Group) tick(e coordinator.Tick) {
 	}
 	for _, id := range sorted(g.members) {
 		m := g.members[id]
+		if m == nil || m.away > 0 { // removed with another one, or without a stream
+			continue
+		}
 		if e.Late {
 			m.silentTicks = 0
 			continue

@@ -54,9 +54,9 @@ func (g *Group) podChanged(e coordinator.PodChanged) {
 		if !p.retiring && g.over == 0 {
 			if e.Preempted {
 				g.pods.preemptions++
-				g.notice(true, "WorkerPreempted", "worker %d was preempted at step %d; it is replaced as soon as there is room", e.Worker, g.step)
+				g.notice(true, "WorkerPreempted", "worker %d was preempted%s; it is replaced as soon as there is room", e.Worker, g.where())
 			} else {
-				g.notice(true, "WorkerDeleted", "worker %d is being deleted by somebody else at step %d", e.Worker, g.step)
+				g.notice(true, "WorkerDeleted", "worker %d is being deleted by somebody else%s", e.Worker, g.where())
 			}
 		}
 	}
@@ -65,6 +65,10 @@ func (g *Group) podChanged(e coordinator.PodChanged) {
 		return
 	}
 	delete(g.pods.byWorker, e.Worker)
+	if m := g.members[e.Worker]; m != nil && m.away > 0 {
+		g.remove(e.Worker, m.awayReason)
+	}
+	g.forgive()
 	if p.retiring || p.ending || e.Disrupted || g.over > 0 || g.saver == e.Worker {
 		return
 	}
@@ -86,7 +90,7 @@ func (g *Group) resize(e coordinator.Resize) {
 	if e.Min < 1 || e.Max < e.Min || e.Min%g.cfg.Multiple != 0 || (e.Min == g.pods.min && e.Max == g.pods.max) {
 		return
 	}
-	g.notice(false, "Resized", "workers from %d–%d to %d–%d at step %d", g.pods.min, g.pods.max, e.Min, e.Max, g.step)
+	g.notice(false, "Resized", "workers from %d–%d to %d–%d%s", g.pods.min, g.pods.max, e.Min, e.Max, g.where())
 	g.pods.min, g.pods.max = e.Min, e.Max
 	g.emit(coordinator.Report{})
 }
