@@ -63,7 +63,7 @@ func (d Definition) Canonical() Definition {
 	for i, v := range d.Volumes {
 		d.Volumes[i].Mount = cmp.Or(v.Mount, MountAll)
 		if v.ReadOnly == nil && (v.Mount == MountMaster || v.Mount == MountWorkers) {
-			d.Volumes[i].ReadOnly = new(v.Mount == MountWorkers)
+			d.Volumes[i].ReadOnly = new(v.Mount == MountWorkers && !d.writtenByWorkers(v))
 		}
 	}
 	d.Master, d.Workers = d.Master.canonical(RoleMaster), d.Workers.canonical(RoleWorker)
@@ -73,6 +73,10 @@ func (d Definition) Canonical() Definition {
 func (j Job) canonical() Job {
 	j.Data.Training, j.Data.Validation = canonicalSource(j.Data.Training), canonicalSource(j.Data.Validation)
 	j.Training.Aggregation = cmp.Or(j.Training.Aggregation, AggregationMaster)
+	if j.Step == 1 {
+		j.Step = 0
+	}
+	j.Restart = j.Restart.canonical()
 	if j.Output != "" {
 		j.Output = path.Clean(j.Output)
 	}
@@ -88,6 +92,24 @@ func (j Job) canonical() Job {
 	}
 	j.Checkpoint = &checkpoint
 	return j
+}
+
+// canonical leaves out what is as it is without being set.
+func (r *Restart) canonical() *Restart {
+	if r == nil {
+		return nil
+	}
+	c := *r
+	if c.Processes == 1 {
+		c.Processes = 0
+	}
+	if c.IntervalSeconds == DefaultRestartIntervalSeconds {
+		c.IntervalSeconds = 0
+	}
+	if c == (Restart{}) {
+		return nil
+	}
+	return &c
 }
 
 // canonicalSource is one spelling of where records are: a path without "." and a slash at its end, the parameters of a

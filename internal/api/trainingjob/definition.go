@@ -3,6 +3,7 @@ package trainingjob
 import (
 	"encoding/json"
 	"math"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -98,6 +99,23 @@ func DefaultResources(role string) corev1.ResourceRequirements {
 		}
 	}
 	return corev1.ResourceRequirements{Requests: list(), Limits: list()}
+}
+
+// Accelerators is how many accelerators a container gets: extended resources such as nvidia.com/gpu and amd.com/gpu,
+// shared or partitioned ones included. A command runs one process for each of them by default, as torchrun's
+// --nproc-per-node=gpu does.
+func Accelerators(r *corev1.ResourceRequirements) int {
+	if r == nil {
+		return 0
+	}
+	n := int64(0)
+	for name, amount := range r.Limits { // an extended resource has a limit, which its request equals
+		domain, kind, qualified := strings.Cut(string(name), "/")
+		if qualified && (kind == "gpu" || kind == "gaudi" || domain == "nvidia.com" || domain == "gpu.intel.com") {
+			n += amount.Value()
+		}
+	}
+	return int(min(max(n, 0), MaxProcesses))
 }
 
 // Roles: the values of LabelRole, and the names of the pods' first container.

@@ -11,6 +11,9 @@ const (
 	MaxWorkers        = 99_999 // the numbers of pods have five digits, see MaxNameLength
 	MaxSteps          = 1_000_000_000_000_000
 	MaxKeep           = 1_000_000
+	MaxProcesses      = 1_024 // of a command on one worker
+
+	MaxRestartIntervalSeconds = 7 * 24 * 60 * 60
 )
 
 // DefaultGradsToWait is ElasticDL's default, in HCL and on the command line.

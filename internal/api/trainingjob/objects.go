@@ -143,9 +143,9 @@ func (o *Objects) Own(job JobRef) {
 	}
 }
 
-// job is job.json: its model is built in, or the file of this ConfigMap.
+// job is job.json: its model is built in, or the file of this ConfigMap, or its command has none.
 func (d Definition) job() Job {
-	if d.Job.Model.Name == "" {
+	if d.Job.Model.Name == "" && (d.ModelText != "" || !d.Job.Restarts()) {
 		d.Job.Model.File = ConfigDir + "/" + ModelKey
 	}
 	return d.Job

@@ -25,6 +25,10 @@ const (
 // is not /tmp, which may hold something on a simulated node, whose containers see the machine's files.
 const scratchDir = "/elastic-scratch"
 
+// killReserveSeconds is what remains of a pod's grace period when a command that does not end is killed: for the worker's
+// last messages.
+const killReserveSeconds = 5
+
 // jobSelectorLabels are the labels by which the Job controller finds its pods. On a worker they would make the Job
 // count it as its own.
 var jobSelectorLabels = []string{
@@ -51,7 +55,7 @@ func (d Definition) MasterTemplate() (corev1.PodTemplateSpec, error) {
 			DefaultMode:          new(int32(0o444)),
 		}},
 	}}, t.Spec.Volumes...)
-	if len(d.Job.Command) > 0 && !d.Job.Collectives() {
+	if len(d.Job.Command) > 0 && !d.Job.OwnGroup() {
 		d.addScript(&t)
 	}
 	c = &t.Spec.Containers[0]
@@ -66,8 +70,12 @@ func (d Definition) WorkerTemplate() (corev1.PodTemplateSpec, error) {
 	t := d.podTemplate(RoleWorker, d.Workers)
 	t.Spec.AutomountServiceAccountToken = new(false)
 	t.Spec.Containers[0].Args = []string{"worker"}
-	if d.Job.Collectives() {
-		t.Spec.Containers[0].Args = append(t.Spec.Containers[0].Args, "--elastic", ElasticCollectives)
+	if d.Job.OwnGroup() {
+		t.Spec.Containers[0].Args = append(t.Spec.Containers[0].Args, "--elastic", d.Job.Elastic)
+	}
+	if d.Job.Restarts() {
+		grace := *t.Spec.TerminationGracePeriodSeconds
+		t.Spec.Containers[0].Args = append(t.Spec.Containers[0].Args, "--stop-grace", fmt.Sprintf("%ds", max(grace-killReserveSeconds, 1)))
 	}
 	return override(t, RoleWorker, d.Workers.PodOverrides)
 }
@@ -230,9 +238,9 @@ func (d Definition) volumes(role string) ([]corev1.Volume, []corev1.VolumeMount)
 	return volumes, mounts
 }
 
-// writtenByWorkers reports whether a volume holds the checkpoints of a script that writes them itself.
+// writtenByWorkers reports whether a volume holds the checkpoints of a script that writes them itself, or may hold them.
 func (d Definition) writtenByWorkers(v Volume) bool {
-	return d.Job.Collectives() && within(d.Job.CheckpointRoot(), v.MountPath)
+	return d.Job.Restarts() && v.ConfigMap == "" || d.Job.Collectives() && within(d.Job.CheckpointRoot(), v.MountPath)
 }
 
 func (v Volume) mountedBy(role string) bool {

@@ -5,6 +5,7 @@ package trainingjob
 
 import (
 	"path"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -82,6 +83,12 @@ type Job struct {
 	// It has no effect without a Command.
 	Elastic string `json:"elastic,omitempty"`
 
+	// Restart is set, as far as it differs from its defaults, where Elastic is ElasticRestart.
+	Restart *Restart `json:"restart,omitempty"`
+
+	// Step is workers.step in HCL: a script with a process group of its own runs on a multiple of so many workers. 0 is 1.
+	Step int `json:"step,omitempty"`
+
 	Checkpoint *Checkpoint `json:"checkpoint,omitempty"` // nil: one each epoch, and the newest few are kept
 	Evaluation *Evaluation `json:"evaluation,omitempty"` // nil: once, after the last step
 }
@@ -90,13 +97,63 @@ type Job struct {
 const (
 	ElasticGradients   = "gradients"   // through the workers' and the master's processes; the others compute a lost worker's share
 	ElasticCollectives = "collectives" // the script's own process group, which the workers form anew in the same processes
+	ElasticRestart     = "restart"     // the script's own, as torchrun starts it; the command is started again when workers come and go
 )
 
 // ElasticModes are the values of Job.Elastic.
-var ElasticModes = []string{ElasticGradients, ElasticCollectives}
+var ElasticModes = []string{ElasticGradients, ElasticCollectives, ElasticRestart}
 
-// Collectives reports whether the script exchanges gradients with collectives of its own.
+// Collectives reports whether the script exchanges gradients in a process group that is formed anew in the same processes.
 func (j Job) Collectives() bool { return len(j.Command) > 0 && j.Elastic == ElasticCollectives }
+
+// Restarts reports whether the job is a command that is started again when its workers change. It then has no data,
+// training and model that are known here; only the script, if the job brings it.
+func (j Job) Restarts() bool { return len(j.Command) > 0 && j.Elastic == ElasticRestart }
+
+// OwnGroup reports whether the script exchanges gradients itself: the master decides about its members alone, computes
+// nothing, and does not run it.
+func (j Job) OwnGroup() bool { return j.Collectives() || j.Restarts() }
+
+// Restart says how a command is started again.
+type Restart struct {
+	// Processes is workers.processes in HCL: how many processes of the command a worker runs, LOCAL_WORLD_SIZE. 0 is 1.
+	Processes int `json:"processes,omitempty"`
+	// IntervalSeconds is how long the command runs at least before it is stopped because workers join. 0 is
+	// DefaultRestartIntervalSeconds.
+	IntervalSeconds int64 `json:"interval_seconds,omitempty"`
+}
+
+// field is the attribute that is set.
+func (r *Restart) field() string {
+	if r.Processes != 0 {
+		return "workers.processes"
+	}
+	return "workers.restart_interval_seconds"
+}
+
+// DefaultRestartIntervalSeconds is Restart.IntervalSeconds: a job that grows by a worker each minute spends most of it
+// computing.
+const DefaultRestartIntervalSeconds = 60
+
+// Processes is how many processes of the command each worker of a job that restarts runs.
+func (j Job) Processes() int {
+	if r := j.Restart; r != nil && r.Processes > 0 {
+		return r.Processes
+	}
+	return 1
+}
+
+// Multiple is the number that divides the job's number of workers at any time.
+func (j Job) Multiple() int { return max(1, j.Step) }
+
+// RestartInterval is how long a command runs at least before it is stopped because workers join.
+func (j Job) RestartInterval() time.Duration {
+	seconds := int64(DefaultRestartIntervalSeconds)
+	if r := j.Restart; r != nil && r.IntervalSeconds > 0 {
+		seconds = r.IntervalSeconds
+	}
+	return time.Duration(seconds) * time.Second
+}
 
 // CheckpointRoot is the directory of the job's checkpoints, and "" for a job without an output.
 func (j Job) CheckpointRoot() string {
@@ -244,6 +301,7 @@ type Status struct {
 	CheckpointStep int64              `json:"checkpoint_step,omitempty"` // the newest checkpoint's
 	Evaluations    []Measurement      `json:"evaluations,omitempty"`     // of the validation data, the newest ones, oldest first
 	JobDigest      string             `json:"job_digest,omitempty"`
+	Starts         int64              `json:"starts,omitempty"`  // of the command by this master, where the job restarts it
 	Goodput        *float64           `json:"goodput,omitempty"` // of this master's time: steps done, over those that its workers would have done undisturbed
 }
 

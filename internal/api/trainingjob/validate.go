@@ -1,6 +1,7 @@
 package trainingjob
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"path"
@@ -49,6 +50,14 @@ func (j Job) Problems() []Problem {
 	if errs := validation.IsDNS1123Label(j.Namespace); j.Namespace != "" && len(errs) > 0 {
 		out.add("namespace", "is %q, which no namespace can be called", j.Namespace)
 	}
+	if j.Output != "" && !path.IsAbs(j.Output) {
+		out.add("output", "is %q; it must be an absolute path of a directory in a volume", j.Output)
+	}
+	out.elastic(j)
+	if j.Restarts() {
+		out.restarts(j)
+		return out
+	}
 	switch {
 	case j.Model.File == "" && j.Model.Name == "":
 		out.add("model", "names neither a file nor a built-in model; set one")
@@ -57,33 +66,68 @@ func (j Job) Problems() []Problem {
 	case j.Model.Name != "" && !slices.Contains(BuiltInModels(), j.Model.Name):
 		out.add("model.name", "is %q; the built-in models are %s", j.Model.Name, quoted(BuiltInModels()))
 	}
-	out.data(j)
+	if j.Data == (Data{}) {
+		out.add("data", "is not set; it names the training data (only a job whose workers.elastic is %q has none)", ElasticRestart)
+	} else {
+		out.data(j)
+		out.between("data.records_per_task", int64(j.Data.RecordsPerTask), 1, MaxRecordsPerTask)
+	}
+	out.evaluation(j)
+	out.checkpoint(j)
+	if j.Training == (Training{}) {
+		out.add("training", "is not set; give at least minibatch_size (only a job whose workers.elastic is %q has none)", ElasticRestart)
+		return out
+	}
 	if a := j.Training.Aggregation; a != "" && !slices.Contains(Aggregations, a) {
 		out.add("training.aggregation", "is %q; gradients are added at the %s, or %s chooses", a, `"master" or by "allreduce" between the workers`, `"auto"`)
 	}
-	out.elastic(j)
-	out.checkpoint(j)
-	out.evaluation(j)
-	out.between("data.records_per_task", int64(j.Data.RecordsPerTask), 1, MaxRecordsPerTask)
 	out.between("training.epochs", int64(j.Training.Epochs), 1, MaxEpochs)
 	out.between("training.minibatch_size", int64(j.Training.MinibatchSize), 1, MaxMinibatchSize)
 	out.between("training.grads_to_wait", int64(j.Training.GradsToWait), 1, MaxGradsToWait)
 	if r := j.Training.LearningRate; r != nil && (!(*r > 0) || math.IsInf(*r, 1)) {
 		out.add("training.learning_rate", "is %g; it must be a positive number", *r)
 	}
-	if j.Output != "" && !path.IsAbs(j.Output) {
-		out.add("output", "is %q; it must be an absolute path of a directory in a volume", j.Output)
-	}
 	return out
+}
+
+// restarts is what a command that is started again can have: its script reads the records, and keeps the state, itself.
+func (p *problems) restarts(j Job) {
+	for _, own := range []struct {
+		field string
+		set   bool
+		who   string
+	}{
+		{"model.name", j.Model.Name != "", "trains a model of its own; give the script as model.content, or as a file of the image in workers.command"},
+		{"data", j.Data != Data{}, "reads its records itself"},
+		{"training", j.Training != Training{}, "has its own numbers; pass them in workers.command or workers.env"},
+		{"checkpoint", j.Checkpoint != nil && *j.Checkpoint != Checkpoint{}, "writes its checkpoints itself"},
+		{"evaluation", j.Evaluation != nil, "evaluates its model itself"},
+	} {
+		if own.set {
+			p.add(own.field, "has no effect with workers.elastic = %q: the command %s", ElasticRestart, own.who)
+		}
+	}
+	if j.Command[0] == "" {
+		p.add("workers.command", "names no program; give what runs on every worker, as in [\"python3\", \"train.py\"]")
+	}
+	p.between("workers.processes", int64(j.Processes()), 1, MaxProcesses)
+	p.between("workers.restart_interval_seconds", int64(j.RestartInterval().Seconds()), 1, MaxRestartIntervalSeconds)
 }
 
 // elastic is what a mode other than the usual one requires: its script reads the records, and keeps the state, itself.
 func (p *problems) elastic(j Job) {
 	switch {
 	case j.Elastic != "" && !slices.Contains(ElasticModes, j.Elastic):
-		p.add("workers.elastic", "is %q; gradients are exchanged by the workers and the master (%q) or by the script itself (%q)", j.Elastic, ElasticGradients, ElasticCollectives)
+		p.add("workers.elastic", "is %q; gradients are exchanged by the workers and the master (%q) or by the script itself (%q, or %q for any script that torchrun can start)",
+			j.Elastic, ElasticGradients, ElasticCollectives, ElasticRestart)
 	case j.Elastic != "" && len(j.Command) == 0:
 		p.add("workers.elastic", "is %q, and the job has no command: only a script exchanges gradients itself", j.Elastic)
+	case j.Restart != nil && !j.Restarts():
+		p.add(j.Restart.field(), "is set, and workers.elastic is %q; only a command that is restarted (%q) has it", cmp.Or(j.Elastic, ElasticGradients), ElasticRestart)
+	case j.Step != 0 && !j.OwnGroup():
+		p.add("workers.step", "is %d, and workers.elastic is %q; only a script with a process group of its own can need a multiple of workers", j.Step, cmp.Or(j.Elastic, ElasticGradients))
+	case j.Step < 0 || j.Step > MaxWorkers:
+		p.between("workers.step", int64(j.Step), 1, MaxWorkers)
 	case !j.Collectives():
 	case !strings.HasPrefix(j.Data.Training, "indices://"):
 		p.add("data.training", "is %q; a script with collectives of its own reads the records itself: name them indices://NAME?records=N", j.Data.Training)
@@ -162,6 +206,7 @@ func (w Workers) Problems() []Problem {
 func (d Definition) Problems() []Problem {
 	out := problems(d.job().Problems())
 	switch n, named := len(d.ModelText), d.Job.Model.Name != ""; {
+	case n == 0 && !named && d.Job.Restarts(): // the command is in the image
 	case n == 0 && !named:
 		out.add("model", "has neither file nor name; give the model file's text, as file = file(\"model.py\") does, or name a built-in model: %s", quoted(BuiltInModels()))
 	case n > 0 && named:
@@ -173,6 +218,9 @@ func (d Definition) Problems() []Problem {
 		out.add("image", "is empty; name the trainer's image")
 	}
 	out.size(d.Min, d.Max)
+	if n := d.Job.Multiple(); n > 1 && d.Min%n != 0 {
+		out.add("workers.min", "is %d; it must be a multiple of workers.step = %d", d.Min, n)
+	}
 	out.queue(d)
 	out = append(out, VolumeProblems(d.Volumes, []string{jobVolume, credentialsVolume, tokenVolume, scratchVolume, scriptVolume}, []string{ConfigDir, CredentialsDir, tokenDir, scratchDir, ScriptSharedDir})...)
 	for role, s := range d.pods() {
@@ -199,11 +247,11 @@ func (d Definition) Problems() []Problem {
 // Warnings are sentences about what will run, but perhaps not as it was meant.
 func (d Definition) Warnings() []Problem {
 	out := problems(d.Job.Warnings())
-	if k := d.Job.Training.GradsToWait; k > 0 && d.Max > k {
+	if k := d.Job.Training.GradsToWait; k > 0 && d.Max > k && !d.Job.Restarts() {
 		out.add("workers.max", "is %d, but a step has only grads_to_wait = %d gradients to compute; the rest of the workers would idle", d.Max, k)
 	}
 	role, overrides := RoleMaster, d.Master.PodOverrides
-	if d.Job.Collectives() {
+	if d.Job.OwnGroup() {
 		role, overrides = RoleWorker, d.Workers.PodOverrides
 	}
 	if d.Job.Output != "" && len(overrides) == 0 {
@@ -231,7 +279,7 @@ func containerOf(attribute string) string {
 
 // containersOf are the names of the containers that the pods of an attribute have without the user's.
 func (d Definition) containersOf(attribute string) []string {
-	if attribute == "master" && len(d.Job.Command) > 0 && !d.Job.Collectives() {
+	if attribute == "master" && len(d.Job.Command) > 0 && !d.Job.OwnGroup() {
 		return []string{RoleMaster, scriptContainer}
 	}
 	return []string{containerOf(attribute)}

@@ -207,7 +207,7 @@ func runMaster(cmd *cobra.Command, c *computeFlags, jobFile, listen, credentials
 	running, stop := untilStopped(ctx, cluster, log)
 	defer stop()
 	run := master.Run
-	if spec.Collectives() {
+	if spec.OwnGroup() {
 		run = groupmaster.Run
 	}
 	result, err := run(running, master.Config{
@@ -288,7 +288,7 @@ func jobFailed(err error) error {
 func newWorker(version string) *cobra.Command {
 	var c computeFlags
 	var cfg worker.Config
-	var credentials, elastic string
+	var credentials string
 	cmd := &cobra.Command{
 		Use:   "worker --master HOST:PORT --id N",
 		Short: "Run a worker, which computes gradients for a master",
@@ -304,7 +304,6 @@ it to stop.`,
 			}
 			c.options.ScriptOutput = labelled{cmd.ErrOrStderr(), fmt.Sprintf("worker %d", cfg.ID)}
 			c.options.Memory = data.MemoryBytes()
-			cfg.Member = elastic == trainingjob.ElasticCollectives
 			cfg.Log, cfg.Job, cfg.Build, cfg.Node = log, c.options, version, os.Getenv("MY_NODE_NAME")
 			if cfg.Credentials, err = wire.LoadCredentials(c.options.Resolve(credentials)); err != nil {
 				return err
@@ -319,12 +318,14 @@ it to stop.`,
 	f.DurationVar(&cfg.MasterTimeout, "master-timeout", 120*time.Second, "time limit of the connection to a master")
 	f.StringVar(&cfg.PeerHost, "peer-host", "", "address at which other workers reach this one, on any free port (default: the one used to reach the master)")
 	f.DurationVar(&cfg.Pace, "pace", 0, "minimum time per gradient, to simulate slower hardware")
-	f.StringVar(&elastic, "elastic", trainingjob.ElasticGradients, "how the job's script exchanges gradients: gradients or collectives; the master passes it on")
+	f.StringVar(&cfg.Elastic, "elastic", trainingjob.ElasticGradients, "how the job's script exchanges gradients: gradients, collectives or restart")
+	f.DurationVar(&cfg.StopGrace, "stop-grace", worker.DefaultStopGrace, "with --elastic=restart, time between SIGTERM and SIGKILL when the command is stopped")
 	cli.CompleteFrom(cmd, "elastic", trainingjob.ElasticModes...)
 	c.register(cmd, "compute threads; 0: one per CPU, at most 8, or OMP_NUM_THREADS or 1 if the job has a command")
 	cli.InRange(cmd, "id", 0, math.MaxInt32)
 	cli.NotNegative(cmd, "master-timeout")
 	cli.NotNegative(cmd, "pace")
+	cli.NotNegative(cmd, "stop-grace")
 	cli.Require(cmd, "master", "id")
 	cli.Exits(cmd, 0, "stopped by the master")
 	cli.Exits(cmd, exitLeft, "interrupted, or no master was reachable")

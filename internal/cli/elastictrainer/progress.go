@@ -63,6 +63,14 @@ func (p *progress) close() {
 // begin says what will be trained, and what should be known of it before.
 func (p *progress) begin(workers int) {
 	j := p.job
+	if j.Spec.Restarts() {
+		each := ""
+		if n := j.Spec.Processes(); n > 1 {
+			each = fmt.Sprintf(" of %d processes each", n)
+		}
+		fmt.Fprintf(p.out, "running %s on up to %s%s, job %s\n", j.Graph.Name, wording.Number(workers, "worker"), each, j.Identity.Job[:8])
+		return
+	}
 	records := j.Training.Records()
 	fmt.Fprintf(p.out, "training %s: %s, %s, %s of up to %d × %s, %s, kernel %s, job %s\n",
 		j.Graph.Name, wording.Number(int(records), "record"), wording.Number(j.Spec.Training.Epochs, "epoch"), wording.Number(int(j.Schedule.Steps()), "step"),
@@ -91,6 +99,10 @@ func (p *progress) Status(s trainingjob.Status) {
 	defer p.mu.Unlock()
 	switch s.Phase {
 	case trainingjob.PhaseRunning, trainingjob.PhaseEvaluating:
+		if p.job.Spec.Restarts() {
+			p.first.at = time.Now()
+			return // notices say when it starts and stops
+		}
 		if p.first.at.IsZero() {
 			p.first.at, p.first.step = time.Now(), s.StepsDone
 			return
@@ -152,6 +164,10 @@ func (p *progress) end(r master.Result) error {
 	}
 	if err := failed(r); err != nil {
 		return err
+	}
+	if p.job.Spec.Restarts() {
+		fmt.Fprintf(p.out, "the command has ended with exit code 0 on all workers\njob       %s\n", p.job.Identity.Job)
+		return nil
 	}
 	if r.Model == nil { // of a script that keeps its model itself
 		fmt.Fprintf(p.out, "steps     %d\ncheckpoint %s\njob       %s\n", p.job.Schedule.Steps(), filepath.Join(p.job.Spec.CheckpointRoot(), p.job.Identity.Lineage[:8]), p.job.Identity.Job)

@@ -3,6 +3,7 @@ package elastictrainer
 import (
 	"cmp"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -24,14 +25,19 @@ type specFlags struct {
 	keep         int
 	workers      int
 	minimum      int
+	restart      trainingjob.Restart
+	interval     time.Duration // restart.IntervalSeconds
 }
 
 func (s *specFlags) register(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&s.spec.Model.File, "model-file", "", "the model `file` (this or --model is required)")
+	f.StringVar(&s.spec.Model.File, "model-file", "", "the model `file` (this or --model is required, except with --elastic=restart)")
 	f.StringVar(&s.spec.Model.Name, "model", "", "a built-in model: "+strings.Join(zoo.Names(), ", "))
-	f.StringVar(&s.command, "worker-command", "", "run the model file as a script with this command, for example \"python3\", to train with a framework such as PyTorch")
-	f.StringVar(&s.spec.Elastic, "elastic", trainingjob.ElasticGradients, "with --worker-command, how gradients are exchanged: gradients (through the workers and the master) or collectives (the script's own process group, such as gloo or NCCL)")
+	f.StringVar(&s.command, "worker-command", "", "run the model file as a script with this command, for example \"python3\", to train with a framework such as PyTorch; with --elastic=restart it may be a whole command, for example \"python3 train.py\"")
+	f.StringVar(&s.spec.Elastic, "elastic", trainingjob.ElasticGradients, "with --worker-command, how gradients are exchanged: gradients (through the workers and the master), collectives (the script's own process group, such as gloo or NCCL) or restart (any command for torchrun, started again when workers come and go)")
+	f.IntVar(&s.restart.Processes, "processes", 1, "with --elastic=restart, processes of the command on each worker (torchrun's --nproc-per-node)")
+	f.DurationVar(&s.interval, "restart-interval", trainingjob.DefaultRestartIntervalSeconds*time.Second, "with --elastic=restart, how long the command runs at least before it is stopped because workers join")
+	f.IntVar(&s.spec.Step, "worker-step", 1, "with --elastic=collectives or restart, use a multiple of this number of workers")
 	f.StringVar(&s.spec.Data.Validation, "validation-data-dir", "", "validation data, evaluated after the last step; see --evaluation-steps")
 	f.Int64Var(&s.evaluation.Steps, "evaluation-steps", 0, "steps between evaluations of the validation data; 0: none during training. Training pauses during an evaluation; the model is unaffected")
 	f.Int64Var(&s.evaluation.Epochs, "evaluation-epochs", 0, "epochs between evaluations; 0: none during training")
@@ -56,7 +62,6 @@ func (s *specFlags) register(c *cobra.Command) {
 	completeData(c, "train-data-dir", "validation-data-dir")
 	cli.CompleteFrom(c, "aggregation", trainingjob.Aggregations...)
 	cli.CompleteFrom(c, "elastic", trainingjob.ElasticModes...)
-	c.MarkFlagsOneRequired("model-file", "model")
 	c.MarkFlagsMutuallyExclusive("model-file", "model")
 }
 
@@ -74,6 +79,12 @@ func (s *specFlags) finish(cmd *cobra.Command) (err error) {
 	if s.spec.Data.CSV, err = s.csv.finish(); err != nil {
 		return err
 	}
+	if s.spec.Step == 1 {
+		s.spec.Step = 0
+	}
+	if err := s.finishRestart(cmd); err != nil {
+		return err
+	}
 	if s.spec.Elastic == trainingjob.ElasticGradients {
 		s.spec.Elastic = "" // the usual one is not a part of a job's identity
 	}
@@ -83,14 +94,53 @@ func (s *specFlags) finish(cmd *cobra.Command) (err error) {
 	return nil
 }
 
+// finishRestart leaves out what a command that is restarted has not, as far as it is a default, and what only such a
+// command has.
+func (s *specFlags) finishRestart(cmd *cobra.Command) error {
+	if s.interval%time.Second != 0 {
+		return cli.UsageError("--restart-interval=%s: write whole seconds, such as 90s", s.interval)
+	}
+	restart := s.restart
+	if restart.Processes == 1 {
+		restart.Processes = 0
+	}
+	if restart.IntervalSeconds = int64(s.interval.Seconds()); restart.IntervalSeconds == trainingjob.DefaultRestartIntervalSeconds {
+		restart.IntervalSeconds = 0
+	}
+	if restart != (trainingjob.Restart{}) {
+		s.spec.Restart = &restart
+	}
+	if s.spec.Elastic != trainingjob.ElasticRestart {
+		return nil
+	}
+	if len(s.spec.Command) == 0 {
+		return cli.UsageError("--elastic=%s needs --worker-command, for example --worker-command \"python3 train.py\"", trainingjob.ElasticRestart)
+	}
+	for field, flag := range flagOf {
+		if section, _, _ := strings.Cut(field, "."); (section == "data" || section == "training" || section == "evaluation" || section == "checkpoint") && cmd.Flags().Changed(flag) {
+			return cli.UsageError("--%s has no effect with --elastic=%s: the command reads its data and keeps its state itself", flag, trainingjob.ElasticRestart)
+		}
+	}
+	s.spec.Data, s.spec.Training, s.spec.Evaluation = trainingjob.Data{}, trainingjob.Training{}, nil
+	return nil
+}
+
 // flagOf are the flags of specFlags, and those that train and submit both have, by the fields of a job that they set.
 var flagOf = map[string]string{
-	"name":                       "job-name",
-	"model":                      "model-file",
-	"model.content":              "model-file",
-	"model.name":                 "model",
-	"workers.command":            "worker-command",
-	"workers.elastic":            "elastic",
+	"name":              "job-name",
+	"model":             "model-file",
+	"model.content":     "model-file",
+	"model.name":        "model",
+	"workers.command":   "worker-command",
+	"workers.elastic":   "elastic",
+	"workers.processes": "processes",
+	"workers.step":      "worker-step",
+	"workers.min":       "min-worker",
+	"workers.max":       "num-worker",
+
+	"workers.restart_interval_seconds": "restart-interval",
+
+	"data":                       "train-data-dir",
 	"data.training":              "train-data-dir",
 	"data.validation":            "validation-data-dir",
 	"data.format":                "data-format",

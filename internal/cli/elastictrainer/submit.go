@@ -62,7 +62,7 @@ suspended, as every job is until all its objects exist.`,
 	}
 	f := c.Flags()
 	f.StringVar(&s.spec.Name, "job-name", "", "name of the job and prefix of its pods' names (required)")
-	f.StringVar(&s.spec.Data.Training, "train-data-dir", "", "training data in the pods: a directory, a file, s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, or synthetic://digits?records=10000&seed=1; with --worker-command also indices://NAME?records=N (required)")
+	f.StringVar(&s.spec.Data.Training, "train-data-dir", "", "training data in the pods: a directory, a file, s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, or synthetic://digits?records=10000&seed=1; with --worker-command also indices://NAME?records=N (required, except with --elastic=restart)")
 	f.StringVar(&s.spec.Output, "model-dir", "", "`directory` in a volume for model and checkpoints (default: the model is kept in ConfigMap NAME-model)")
 	f.StringVar(&s.checkpoint.Directory, "checkpoint-dir", "", "`directory` in a volume for checkpoints (default MODEL_DIR/checkpoints)")
 	f.StringVar(&s.image, "image", "", "the trainer's image, of master and workers (default the published one of this version)")
@@ -87,7 +87,7 @@ suspended, as every job is until all its objects exist.`,
 	f.StringVarP(&s.output, "output", "o", "", "with --dry-run, how the objects are printed: yaml or json (default yaml)")
 	s.specFlags.register(c)
 	s.clusterFlags.register(c)
-	cli.Require(c, "job-name", "train-data-dir")
+	cli.Require(c, "job-name")
 	c.MarkFlagsRequiredTogether("volume-name", "mount-path")
 	cli.CompleteFrom(c, "dry-run", "client", "none")
 	cli.CompleteFrom(c, "output", "yaml", "json")

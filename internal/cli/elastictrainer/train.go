@@ -47,7 +47,9 @@ with a higher --num-epoch it continues training.`,
 		Example: `  elastic-trainer data synth --output digits --records 10000
   elastic-trainer train --model-file examples/models/mnist_functional_api.py \
       --train-data-dir digits --output out --num-worker 2 --grads-to-wait 2
-  elastic-trainer train --model mnist --train-data-dir synthetic://digits --output out`,
+  elastic-trainer train --model mnist --train-data-dir synthetic://digits --output out
+  elastic-trainer train --elastic restart --worker-command "python3 train.py" \
+      --num-worker 4 --output out`,
 		Args: cli.NeedsArguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return t.run(cmd)
@@ -55,7 +57,7 @@ with a higher --num-epoch it continues training.`,
 	}
 	f := c.Flags()
 	f.StringVar(&t.spec.Name, "job-name", "local", "name of the job in messages")
-	f.StringVar(&t.spec.Data.Training, "train-data-dir", "", "training data: a directory, a file, s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, or synthetic://digits?records=10000&seed=1; with --worker-command also indices://NAME?records=N, record indices that the script interprets itself (required)")
+	f.StringVar(&t.spec.Data.Training, "train-data-dir", "", "training data: a directory, a file, s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, or synthetic://digits?records=10000&seed=1; with --worker-command also indices://NAME?records=N, record indices that the script interprets itself (required, except with --elastic=restart)")
 	f.StringVarP(&t.spec.Output, "output", "o", "", "`directory` for the model (required)")
 	f.StringVar(&t.checkpoint.Directory, "checkpoint-dir", "", "`directory` for checkpoints (default OUTPUT/checkpoints)")
 	f.StringVar(&t.listen, "listen", "127.0.0.1:0", "address on which the master listens for its workers")
@@ -64,7 +66,7 @@ with a higher --num-epoch it continues training.`,
 	t.specFlags.register(c)
 	t.computeFlags.register(c, "compute threads per worker; 0: one per CPU, at most 8 for all workers, or with --worker-command OMP_NUM_THREADS or 1")
 	cli.NotNegative(c, "pace")
-	cli.Require(c, "train-data-dir", "output")
+	cli.Require(c, "output")
 	cli.CompleteDirectories(c, "output", "checkpoint-dir")
 	cli.Exits(c, 0, "the model is trained")
 	cli.Exits(c, coordinator.ExitJobFailed, "the job failed permanently; retrying does not help")
@@ -77,7 +79,9 @@ func (t *training) run(cmd *cobra.Command) (err error) {
 	if err = t.finish(cmd); err != nil {
 		return err
 	}
-	t.spec.Checkpoint, t.checkpoint.KeepMax = &t.checkpoint, &t.keep
+	if !t.spec.Restarts() {
+		t.spec.Checkpoint, t.checkpoint.KeepMax = &t.checkpoint, &t.keep
+	}
 	// Workers are started elsewhere than where the paths were written.
 	for _, path := range []*string{&t.spec.Model.File, &t.spec.Output, &t.checkpoint.Directory} {
 		if *path == "" {
@@ -150,6 +154,7 @@ func (t *training) workerArgs() []string {
 		level = "warn" // what workers do is in the master's lines
 	}
 	return []string{
+		"--stop-grace", "8s", // less than what the launcher leaves a worker
 		"--threads", strconv.Itoa(t.options.Threads), "--kernel", t.options.Kernel, "--data-cache", strconv.FormatInt(t.options.Cache, 10),
 		"--pace", t.pace.String(), "--log-level", level, "--master-timeout", "5s",
 	}

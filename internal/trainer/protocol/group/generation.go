@@ -95,11 +95,11 @@ func (g *Group) newestState(chosen []int) source {
 
 func (g *Group) begin(chosen []int) {
 	if g.failed > 0 && g.failed == g.number {
-		again := "the step is computed again"
 		if g.cfg.Restart != nil {
-			again = "the command is started again"
+			g.notice(true, "CommandFailed", "the command is started again; %s", g.failedHow)
+		} else {
+			g.notice(true, "CollectiveFailed", "%s; no worker was lost, and the step is computed again", g.failedHow)
 		}
-		g.notice(true, "CollectiveFailed", "%s; no worker was lost, and %s", g.failedHow, again)
 	}
 	s := g.newestState(chosen)
 	if s.step < g.step {

@@ -92,8 +92,9 @@ func (g *Group) idle(e Idle) {
 		g.saver, m.finishing = noWorker, false
 	}
 	if current && !g.dropFinisher(e.Worker) {
+		known := g.someoneIsAway() // whose end is the reason
 		g.abort()
-		if e.Reason != "" {
+		if e.Reason != "" && !known {
 			g.collectiveFailed(e)
 		}
 	}

@@ -139,6 +139,16 @@ func (g *Group) mayReturn(e coordinator.Lost) bool {
 	return true
 }
 
+// someoneIsAway reports whether the stream of a member is broken.
+func (g *Group) someoneIsAway() bool {
+	for _, m := range g.members {
+		if m.away > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // returned reports whether a worker that is ready is a member whose command went on.
 func (g *Group) returned(e Ready) bool {
 	m, c := g.members[e.Worker], g.current

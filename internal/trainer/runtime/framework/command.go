@@ -31,28 +31,28 @@ type launch struct {
 // command is a script that runs as a child of this process.
 type command struct {
 	cmd    *exec.Cmd
-	dir    *workdir // holds the script and the Python module
-	output *lines
+	dir    *child.Workdir // holds the script and the Python module
+	output *child.Lines
 	ended  chan struct{} // closed when it has
 	err    error         // the error of Wait; set before ended is closed
 }
 
 // startCommand runs a script. The command owns the directory from then on, also after an error.
-func startCommand(l launch, dir *workdir, output io.Writer) (_ *command, err error) {
-	c := &command{dir: dir, output: &lines{to: output, prefix: l.Name + ": "}, ended: make(chan struct{})}
+func startCommand(l launch, dir *child.Workdir, output io.Writer) (_ *command, err error) {
+	c := &command{dir: dir, output: &child.Lines{To: output, Prefix: l.Name + ": "}, ended: make(chan struct{})}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, c.end(0))
 		}
 	}()
-	script := filepath.Join(dir.path, "script", filepath.Base(l.Name))
+	script := filepath.Join(dir.Path, "script", filepath.Base(l.Name))
 	if err := os.Mkdir(filepath.Dir(script), 0o700); err != nil {
 		return nil, err
 	}
 	if err := os.WriteFile(script, l.Script, 0o600); err != nil {
 		return nil, err
 	}
-	modules := filepath.Join(dir.path, "python")
+	modules := filepath.Join(dir.Path, "python")
 	if err := python.Install(modules); err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func (c *command) start(line, env []string) error {
 		started <- err
 		if err == nil {
 			c.err = c.cmd.Wait()
-			c.output.flush()
+			c.output.Flush()
 		}
 	}()
 	if err := <-started; err != nil {
@@ -105,10 +105,10 @@ func (c *command) ending() ending {
 	case c.err != nil:
 		how = "ended: " + c.err.Error()
 	}
-	return ending{How: how, LastWords: c.output.lastLines()}
+	return ending{How: how, LastWords: c.output.LastLines()}
 }
 
-func (c *command) lastLines() string { return c.output.lastLines() }
+func (c *command) lastLines() string { return c.output.LastLines() }
 
 // end waits until the script has ended, kills it if that takes too long, and removes its directory.
 func (c *command) end(patience time.Duration) error {
@@ -120,7 +120,7 @@ func (c *command) end(patience time.Duration) error {
 			<-c.ended
 		}
 	}
-	return c.dir.remove()
+	return c.dir.Remove()
 }
 
 // environment is that of this process and the variables by which the script finds its work. What the user has set

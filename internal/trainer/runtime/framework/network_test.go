@@ -250,7 +250,7 @@ func TestATemporaryDirectoryThatIsTooDeepForASocketIsRefusedWithTheRemedy(t *tes
 func TestNothingIsLeftOfAScriptThatIsClosed(t *testing.T) {
 	o, _ := counting(t)
 	n := start(t, o)
-	dir, pid := childOf(n).dir.path, childOf(n).cmd.Process.Pid
+	dir, pid := childOf(n).dir.Path, childOf(n).cmd.Process.Pid
 	info, err := os.Stat(dir)
 	if err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("%v %v", info.Mode(), err)

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/child"
 )
 
 // Timeouts of a script.
@@ -59,14 +61,14 @@ func startProcess(ctx context.Context, o Options) (_ *process, err error) {
 		return p, p.startRemote(ctx, l, o.Shared)
 	}
 	// The directory also holds the socket, and only this user can read it.
-	dir, err := newWorkdir()
+	dir, err := child.NewWorkdir()
 	if err != nil {
 		return nil, fmt.Errorf("make a directory for the socket to %s: %w", o.Name, err)
 	}
-	l.Socket = filepath.Join(dir.path, "socket")
+	l.Socket = filepath.Join(dir.Path, "socket")
 	listener, err := listen(l.Socket, o.Name)
 	if err != nil {
-		return nil, errors.Join(err, dir.remove())
+		return nil, errors.Join(err, dir.Remove())
 	}
 	defer func() { err = errors.Join(err, listener.Close()) }()
 	c, err := startCommand(l, dir, o.Output)

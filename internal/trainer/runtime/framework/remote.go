@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/child"
 )
 
 // The names of the sockets in the directory that a master's container shares with its script's. The master makes both;
@@ -121,7 +123,7 @@ func host(ctx context.Context, control *net.UnixConn, output io.Writer) (err err
 	if requests.Decode(&l) != nil {
 		return nil // the master has ended, or ctx
 	}
-	dir, err := newWorkdir()
+	dir, err := child.NewWorkdir()
 	if err != nil {
 		return err
 	}

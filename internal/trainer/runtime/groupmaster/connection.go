@@ -121,11 +121,11 @@ func (m *Master) take(i input) {
 			return // replaced by a newer stream of the same worker
 		}
 		delete(m.conns, c.worker)
-		reason := "was lost (its stream broke)"
+		lost := coordinator.Lost{Worker: c.worker, Reason: "was lost (its stream broke)", Broken: true}
 		if c.closing || errors.Is(i.ended, io.EOF) {
-			reason = coordinator.LostInOrder
+			lost.Reason, lost.Broken = coordinator.LostInOrder, false
 		}
-		m.step(coordinator.Lost{Worker: c.worker, Reason: reason})
+		m.step(lost)
 		return
 	}
 	if join := i.message.GetJoin(); join != nil {
@@ -141,10 +141,11 @@ func (m *Master) take(i input) {
 		delete(m.gaveUp, c.worker)
 		m.step(group.Ready{
 			Worker: c.worker, Held: r.Held, Of: r.Of, Checkpoint: r.Checkpoint, Finishing: r.Finishing, Address: r.Address,
+			Running: r.Running, Rank: int(r.Rank), World: int(r.World),
 			Identity: group.Identity{Lineage: r.Lineage, Job: r.JobDigest, Numerics: c.numerics},
 		})
 	case *wirepb.Message_GroupIdle:
-		m.step(group.Idle{Worker: c.worker, Generation: k.GroupIdle.Generation, Held: k.GroupIdle.Held, Of: k.GroupIdle.Of, Reason: k.GroupIdle.Reason})
+		m.step(group.Idle{Worker: c.worker, Generation: k.GroupIdle.Generation, Held: k.GroupIdle.Held, Of: k.GroupIdle.Of, Reason: k.GroupIdle.Reason, Address: k.GroupIdle.Address})
 	case *wirepb.Message_GroupReduced:
 		r := k.GroupReduced
 		m.step(group.Reduced{Worker: c.worker, Generation: r.Generation, Step: r.Step, LossSum: r.LossSum, Records: int(r.Records)})

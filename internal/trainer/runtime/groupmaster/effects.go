@@ -11,6 +11,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/group"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire/wirepb"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/master"
+	"github.com/elastic-training/terraform-provider-elastic/internal/wording"
 )
 
 // do carries out one effect.
@@ -19,7 +20,9 @@ func (m *Master) do(e group.Effect) {
 	case group.Begin:
 		m.begin(e)
 	case group.Commit:
-		m.observe(e)
+		if !e.Again && !m.cfg.Job.Spec.Restarts() {
+			m.observe(e)
+		}
 		for rank, id := range e.Members {
 			m.send(id, &wirepb.Message{Kind: &wirepb.Message_GroupCommit{GroupCommit: &wirepb.GroupCommit{
 				Generation: e.Generation, Step: e.Step, Last: e.Last, Save: e.Save && rank == 0,
@@ -96,6 +99,16 @@ func (m *Master) publishNotice(n coordinator.Notice) {
 	m.cfg.Reporter.Notice(n)
 }
 
+// running is how many workers run the command.
+func running(s coordinator.Status) (n int) {
+	for _, w := range s.Workers {
+		if w.State == coordinator.WorkerReady {
+			n++
+		}
+	}
+	return n
+}
+
 // reportStatus publishes the status if it has changed: to the history at every tick, to the reporter at once if now is
 // set, and otherwise at most every two seconds.
 func (m *Master) reportStatus(now bool) {
@@ -124,6 +137,12 @@ func (m *Master) status() trainingjob.Status {
 		s.Message = cmp.Or(c.Reason, master.WaitingFor(c))
 	case c.Phase == coordinator.Saving:
 		s.Phase, s.Message = trainingjob.PhaseRunning, "all steps are done; the script finishes"
+	}
+	if j.Spec.Restarts() { // how far a command has come is not known here
+		s.StepsDone, s.StepsTotal, s.Loss, s.Starts = 0, 0, nil, m.core.Starts()
+		if s.Phase == trainingjob.PhaseRunning && s.Message == "" {
+			s.Message = fmt.Sprintf("the command runs on %s", wording.Number(running(c), "worker"))
+		}
 	}
 	for _, w := range c.Workers {
 		switch {

@@ -20,6 +20,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/group"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/master"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/torchrun"
 )
 
 // Times and counts that suit a data centre; group.Config says what each is for.
@@ -32,10 +33,20 @@ const (
 	settle        = 200 * time.Millisecond
 	idleTimeout   = 5 * time.Second
 	retryInterval = time.Second
-	maxFailures   = 6
+	maxFailures   = torchrun.MaxRestarts
 	statusEvery   = 2 * time.Second
 	closeTimeout  = 2 * time.Second
 	reportTimeout = 5 * time.Second
+)
+
+// Times and counts of a command that is started again, whose interruption costs more than a step.
+const (
+	commandGather      = 15 * time.Second
+	commandSilentTicks = 100
+	commandIdle        = 10 * time.Minute // workers kill what does not stop; this is for workers that do not
+	lastCall           = 5 * time.Second
+	reconnect          = 10 * time.Second
+	stable             = 10 * time.Minute
 )
 
 // generationsOfMaster is how many process groups a master may form: the numbers of the next master's are greater.
@@ -93,13 +104,18 @@ func (m *Master) config() group.Config {
 	if c := j.Spec.Checkpoint; c != nil && c.Steps > 0 {
 		every = c.Steps
 	}
-	return group.Config{
+	c := group.Config{
 		Steps: j.Schedule.Steps(), Identity: j.Identity,
-		Min: m.cfg.Min, Max: m.cfg.Max, Multiple: 1, MinPodsExternal: m.cfg.Queued, LastWorkerID: m.cfg.LastWorker,
+		Min: m.cfg.Min, Max: m.cfg.Max, Multiple: j.Spec.Multiple(), MinPodsExternal: m.cfg.Queued, LastWorkerID: m.cfg.LastWorker,
 		LastGeneration: generation * generationsOfMaster, Restarted: generation > 1 && len(m.cfg.Existing) > 0, Gather: gather,
 		JoinInterval: joinInterval, Settle: settle, IdleTimeout: idleTimeout, RetryInterval: retryInterval, MaxFailures: maxFailures,
 		SilentTicks: silentTicks, CheckpointEvery: every,
 	}
+	if j.Spec.Restarts() {
+		c.Gather, c.JoinInterval, c.IdleTimeout, c.SilentTicks, c.CheckpointEvery = commandGather, j.Spec.RestartInterval(), commandIdle, commandSilentTicks, 0
+		c.Restart = &group.Restart{LastCall: lastCall, Reconnect: reconnect, Stable: stable}
+	}
+	return c
 }
 
 // loop runs in the one goroutine that owns the job.

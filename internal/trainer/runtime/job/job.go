@@ -79,7 +79,7 @@ type Job struct {
 	ModelText []byte
 	Graph     *graph.Model
 	Report    *modelfile.Report
-	Network   Network // nil where the script exchanges gradients itself: see trainingjob.Job.Collectives
+	Network   Network // nil where the script exchanges gradients itself: see trainingjob.Job.OwnGroup
 	Kernel    kernel.Set
 	Schedule  *schedule.Schedule
 	Identity  coordinator.Identity
@@ -95,6 +95,9 @@ func ReadModel(spec trainingjob.Job, o Options) (name string, text []byte, err e
 	if spec.Model.Name != "" {
 		built, err := zoo.Load(spec.Model.Name)
 		return built.FileName(), built.Source, err
+	}
+	if spec.Restarts() && spec.Model.File == "" {
+		return "", nil, nil // the command is in the image
 	}
 	file := o.Resolve(spec.Model.File)
 	if text, err = os.ReadFile(file); err != nil {
@@ -152,6 +155,8 @@ func Load(ctx context.Context, spec trainingjob.Job, name string, model []byte, 
 	t := spec.Training
 	var computation json.RawMessage
 	switch {
+	case spec.Restarts():
+		return j, j.restarts()
 	case spec.Collectives():
 		computation, err = j.collectives()
 	case len(spec.Command) > 0:
@@ -259,7 +264,7 @@ func (j *Job) Warnings() []string {
 	for _, m := range j.Report.Warnings {
 		w = append(w, fmt.Sprintf("model file, %s", m))
 	}
-	if k, m := j.Spec.Training.GradsToWait, j.Schedule.MinibatchesPerEpoch(); k > m {
+	if k, m := j.Spec.Training.GradsToWait, j.Schedule.MinibatchesPerEpoch(); k > m && !j.Spec.Restarts() {
 		w = append(w, fmt.Sprintf("grads to wait (%d) exceeds the %d minibatches of an epoch: every epoch is one step", k, m))
 	}
 	return w

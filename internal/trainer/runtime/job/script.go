@@ -6,11 +6,15 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/dataset"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/graph"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/metric"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/modelfile"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/schedule"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/framework"
 )
 
@@ -67,6 +71,33 @@ func (j *Job) collectives() (json.RawMessage, error) {
 		LearningRate *float64 `json:"learning_rate,omitempty"`
 		Elastic      string   `json:"elastic"`
 	}{j.Spec.Command, string(j.ModelText), t.LearningRate, j.Spec.Elastic})
+}
+
+// restarts is the job of a command that is started again when its workers change: its whole run is one step, of one record
+// that nobody reads.
+func (j *Job) restarts() error {
+	name := strings.Join(j.Spec.Command, " ")
+	if j.Spec.Model.File != "" {
+		name += " " + filepath.Base(j.Spec.Model.File)
+	}
+	j.Report, j.Graph, j.Metrics = &modelfile.Report{}, &graph.Model{Name: name, Feed: graph.Feed{Raw: true}}, metric.Shares(nil)
+	computation, err := json.Marshal(struct {
+		Command []string `json:"command"`
+		Script  string   `json:"script"`
+		Elastic string   `json:"elastic"`
+	}{j.Spec.Command, string(j.ModelText), j.Spec.Elastic})
+	if err != nil {
+		return err
+	}
+	if j.Training, err = data.Open(context.Background(), data.Spec{Path: dataset.IndicesPrefix + "command?records=1"}); err != nil { // reads nothing
+		return err
+	}
+	params := schedule.Params{Epochs: 1, MinibatchSize: 1, GradsToWait: 1, RecordsPerTask: 1}
+	if j.Schedule, err = schedule.New(params, records(j.Training)); err != nil {
+		return err
+	}
+	j.Identity = identify(computation, params, j.Training.Fingerprint())
+	return nil
 }
 
 // scriptThreads is the number of threads that a script computes with: the given one, or OMP_NUM_THREADS, or

@@ -67,9 +67,9 @@ func Train(ctx context.Context, cfg Config) (_ master.Result, err error) {
 	}
 	args := append([]string{"worker", "--master", listener.Addr().String(), "--credentials", secrets}, cfg.WorkerArgs...)
 	run := master.Run
-	if cfg.Job.Spec.Collectives() {
+	if cfg.Job.Spec.OwnGroup() {
 		run = groupmaster.Run
-		args = append(args, "--elastic", trainingjob.ElasticCollectives)
+		args = append(args, "--elastic", cfg.Job.Spec.Elastic)
 	}
 	launcher := NewLauncher(args, cfg.WorkerLog)
 	defer launcher.Close()

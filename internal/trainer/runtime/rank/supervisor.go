@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/task/gang"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/child"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/kube"
 )
 
@@ -73,9 +74,9 @@ func value(code *int) int {
 
 type supervisor struct {
 	Config
-	process *process // of the newest run; nil before the first
-	run     int      // the run of process
-	running bool     // according to the newest view
+	process *child.Process // of the newest run; nil before the first
+	run     int            // the run of process
+	running bool           // according to the newest view
 	retry   <-chan time.Time
 	said    string // the last logged message, which is not repeated
 }
@@ -110,7 +111,7 @@ func (s *supervisor) step(ctx context.Context) (exit *int, wait bool, err error)
 	case a.Start != 0:
 		s.Log.Info("the run begins", "run", a.Start, "addresses", view.Board.Run.Addresses())
 		env := append(slices.Clone(s.Env), "SKYPILOT_NODE_IPS="+strings.Join(view.Board.Run.Addresses(), "\n"))
-		if s.process, err = start(s.Command, env, s.Stdout, s.Stderr); err != nil {
+		if s.process, err = child.Start(s.Command, env, s.Stdout, s.Stderr); err != nil {
 			return nil, false, err
 		}
 		s.run = a.Start
@@ -154,7 +155,7 @@ func (s *supervisor) view() (v gang.View, version string, err error) {
 	// The watch of the pods may be behind the board, which this rank's own pod has written.
 	v.Living[s.Pod] = true
 	if s.process != nil {
-		code, ended := s.process.ended()
+		code, ended := s.process.Ended()
 		v.Command = gang.Command{Run: s.run, Running: !ended, Code: code}
 	}
 	s.running = v.Command.Running
@@ -165,7 +166,7 @@ func (s *supervisor) view() (v gang.View, version string, err error) {
 func (s *supervisor) wait(ctx context.Context) {
 	var ended <-chan struct{}
 	if s.running {
-		ended = s.process.done
+		ended = s.process.Done()
 	}
 	select {
 	case <-ctx.Done():
@@ -177,7 +178,7 @@ func (s *supervisor) wait(ctx context.Context) {
 
 func (s *supervisor) stop() {
 	if s.process != nil {
-		s.process.stop(s.Patience)
+		s.process.Stop(s.Patience)
 	}
 }
 

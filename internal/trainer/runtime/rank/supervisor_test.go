@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/eventually"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/child"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -205,25 +206,25 @@ func TestExitCodes(t *testing.T) {
 		"a signal is 128 and its number": {"kill -KILL $$", 137},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, err := start([]string{"/bin/sh", "-c", c.command}, nil, nil, nil)
+			p, err := child.Start([]string{"/bin/sh", "-c", c.command}, nil, nil, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			<-p.done
-			if code, ended := p.ended(); code != c.code || !ended {
+			<-p.Done()
+			if code, ended := p.Ended(); code != c.code || !ended {
 				t.Errorf("code %d, ended %t", code, ended)
 			}
 		})
 	}
 	t.Run("what will not stop is killed, with what it started", func(t *testing.T) {
 		dir := t.TempDir()
-		p, err := start([]string{"/bin/sh", "-c", "cd " + dir + "; trap '' TERM; sleep 1000 & echo $! > child; touch ready; wait; sleep 1000"}, os.Environ(), nil, nil)
+		p, err := child.Start([]string{"/bin/sh", "-c", "cd " + dir + "; trap '' TERM; sleep 1000 & echo $! > child; touch ready; wait; sleep 1000"}, os.Environ(), nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		eventually.True(t, "the command", func() bool { _, err := os.Stat(filepath.Join(dir, "ready")); return err == nil })
-		p.stop(0)
-		if code, _ := p.ended(); code != 137 {
+		p.Stop(0)
+		if code, _ := p.Ended(); code != 137 {
 			t.Errorf("code %d", code)
 		}
 		child, err := os.ReadFile(filepath.Join(dir, "child"))
@@ -242,7 +243,7 @@ func TestACommandThatEndsWhileTheSupervisorLooksElsewhereWakesIt(t *testing.T) {
 	s := &supervisor{Config: Config{Pod: srv.addPod("a"), Gang: srv.gang("a"), Nodes: 2, Log: slog.New(slog.DiscardHandler)}}
 	end := filepath.Join(t.TempDir(), "end")
 	var err error
-	if s.process, err = start([]string{"/bin/sh", "-c", "while [ ! -f " + end + " ]; do sleep 0.01; done"}, os.Environ(), os.Stdout, os.Stderr); err != nil {
+	if s.process, err = child.Start([]string{"/bin/sh", "-c", "while [ ! -f " + end + " ]; do sleep 0.01; done"}, os.Environ(), os.Stdout, os.Stderr); err != nil {
 		t.Fatal(err)
 	}
 	defer s.stop()
@@ -252,7 +253,7 @@ func TestACommandThatEndsWhileTheSupervisorLooksElsewhereWakesIt(t *testing.T) {
 	if err := os.WriteFile(end, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	<-s.process.done
+	<-s.process.Done()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	for range 10 { // the start of the watches may have woken the first of them

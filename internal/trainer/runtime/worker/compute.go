@@ -26,6 +26,7 @@ type worker struct {
 	log        *slog.Logger
 	generation int64   // the newest seen
 	member     *member // the script of a member of a group; nil before it is started, and in other jobs
+	ranks      *ranks  // the processes of a command that is restarted; nil before the first job, and in other jobs
 
 	job        *job.Job
 	tables     []gradient.Table
@@ -62,7 +63,7 @@ func (w *worker) load(j *job.Job) error {
 	before := *w
 	w.close()
 	w.job = j
-	if j.Spec.Collectives() {
+	if j.Spec.OwnGroup() {
 		return nil // the script reads and computes
 	}
 	var err error

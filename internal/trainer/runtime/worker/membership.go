@@ -49,7 +49,7 @@ func (s *session) takeJob(ctx context.Context, m *wirepb.Message) error {
 		return fmt.Errorf("%w: this one has generation %d, the newer %d", errSuperseded, j.Generation, s.generation)
 	}
 	s.generation = j.Generation
-	if s.member != nil && s.source != string(j.JobJson)+string(j.Model) {
+	if (s.member != nil || s.ranks != nil) && s.source != string(j.JobJson)+string(j.Model) {
 		return &brokenError{errors.New("the job has changed; its script is started again")}
 	}
 	if err := s.loadFrom(ctx, j); err != nil {

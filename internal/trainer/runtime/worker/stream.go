@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/gradient"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/kernel"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire"
@@ -77,8 +78,12 @@ func (w *worker) session(ctx context.Context) (met bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if w.cfg.Member {
+	switch w.cfg.Elastic {
+	case trainingjob.ElasticCollectives:
 		err := s.membership(ctx, first.message)
+		return !errors.Is(err, errSuperseded), err
+	case trainingjob.ElasticRestart:
+		err := s.commanding(ctx, first.message)
 		return !errors.Is(err, errSuperseded), err
 	}
 	if err := s.begin(ctx, first.message); err != nil {

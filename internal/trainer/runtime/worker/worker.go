@@ -26,8 +26,11 @@ type Config struct {
 	Node        string // for messages
 	Build       string
 	Job         job.Options
-	// Member says that the job's script exchanges gradients with collectives of its own: the worker is a member of a group.
-	Member bool
+	// Elastic is trainingjob.Job.Elastic: with ElasticCollectives and ElasticRestart the worker is a member of a group, and
+	// the script exchanges gradients itself.
+	Elastic string
+	// StopGrace is how long a command of ElasticRestart may take to end after SIGTERM.
+	StopGrace time.Duration
 	// MasterTimeout is how long a worker without a master tries to find one. 120 s suit a master that is re-created
 	// by its Job.
 	MasterTimeout time.Duration
@@ -70,6 +73,7 @@ func Run(ctx context.Context, cfg Config) error {
 	w := &worker{cfg: cfg, log: cfg.Log.With("worker", cfg.ID), planned: -1}
 	defer w.close()
 	defer w.closeMember()
+	defer func() { w.ranks.close() }()
 	alone, retry := time.Now(), firstRetry
 	for {
 		began := time.Now()

@@ -2436,6 +2436,9 @@ type GroupReady struct {
 	Checkpoint    int64                  `protobuf:"varint,5,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
 	Finishing     bool                   `protobuf:"varint,6,opt,name=finishing,proto3" json:"finishing,omitempty"`
 	Address       string                 `protobuf:"bytes,7,opt,name=address,proto3" json:"address,omitempty"`
+	Running       int64                  `protobuf:"varint,8,opt,name=running,proto3" json:"running,omitempty"` // the generation whose command runs, 0 for none; with its rank and world
+	Rank          int32                  `protobuf:"varint,9,opt,name=rank,proto3" json:"rank,omitempty"`
+	World         int32                  `protobuf:"varint,10,opt,name=world,proto3" json:"world,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2519,12 +2522,34 @@ func (x *GroupReady) GetAddress() string {
 	return ""
 }
 
+func (x *GroupReady) GetRunning() int64 {
+	if x != nil {
+		return x.Running
+	}
+	return 0
+}
+
+func (x *GroupReady) GetRank() int32 {
+	if x != nil {
+		return x.Rank
+	}
+	return 0
+}
+
+func (x *GroupReady) GetWorld() int32 {
+	if x != nil {
+		return x.World
+	}
+	return 0
+}
+
 type GroupIdle struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Generation    int64                  `protobuf:"varint,1,opt,name=generation,proto3" json:"generation,omitempty"`
 	Held          int64                  `protobuf:"varint,2,opt,name=held,proto3" json:"held,omitempty"`
 	Of            int64                  `protobuf:"varint,3,opt,name=of,proto3" json:"of,omitempty"`
 	Reason        string                 `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	Address       string                 `protobuf:"bytes,5,opt,name=address,proto3" json:"address,omitempty"` // empty: as before
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2583,6 +2608,13 @@ func (x *GroupIdle) GetOf() int64 {
 func (x *GroupIdle) GetReason() string {
 	if x != nil {
 		return x.Reason
+	}
+	return ""
+}
+
+func (x *GroupIdle) GetAddress() string {
+	if x != nil {
+		return x.Address
 	}
 	return ""
 }
@@ -3244,7 +3276,7 @@ const file_wire_proto_rawDesc = "" +
 	"\tHeartbeat\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x03R\n" +
-	"generation\"\xc1\x01\n" +
+	"generation\"\x85\x02\n" +
 	"\n" +
 	"GroupReady\x12\x18\n" +
 	"\alineage\x18\x01 \x01(\tR\alineage\x12\x1d\n" +
@@ -3256,14 +3288,19 @@ const file_wire_proto_rawDesc = "" +
 	"checkpoint\x18\x05 \x01(\x03R\n" +
 	"checkpoint\x12\x1c\n" +
 	"\tfinishing\x18\x06 \x01(\bR\tfinishing\x12\x18\n" +
-	"\aaddress\x18\a \x01(\tR\aaddress\"g\n" +
+	"\aaddress\x18\a \x01(\tR\aaddress\x12\x18\n" +
+	"\arunning\x18\b \x01(\x03R\arunning\x12\x12\n" +
+	"\x04rank\x18\t \x01(\x05R\x04rank\x12\x14\n" +
+	"\x05world\x18\n" +
+	" \x01(\x05R\x05world\"\x81\x01\n" +
 	"\tGroupIdle\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x03R\n" +
 	"generation\x12\x12\n" +
 	"\x04held\x18\x02 \x01(\x03R\x04held\x12\x0e\n" +
 	"\x02of\x18\x03 \x01(\x03R\x02of\x12\x16\n" +
-	"\x06reason\x18\x04 \x01(\tR\x06reason\"w\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\x12\x18\n" +
+	"\aaddress\x18\x05 \x01(\tR\aaddress\"w\n" +
 	"\fGroupReduced\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x03R\n" +

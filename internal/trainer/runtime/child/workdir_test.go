@@ -1,4 +1,4 @@
-package framework
+package child
 
 import (
 	"errors"
@@ -8,9 +8,9 @@ import (
 
 func TestWhatAKilledOwnerHasLeftIsRemovedByTheNextAndWhatALivingOneHasIsNot(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
-	made := func() *workdir {
+	made := func() *Workdir {
 		t.Helper()
-		w, err := newWorkdir()
+		w, err := NewWorkdir()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -21,14 +21,14 @@ func TestWhatAKilledOwnerHasLeftIsRemovedByTheNextAndWhatALivingOneHasIsNot(t *t
 		t.Fatal(err)
 	}
 	next := made()
-	if _, err := os.Stat(killed.path); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(killed.Path); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("what the killed one left is still there: %v", err)
 	}
-	for _, w := range []*workdir{living, next} {
-		if _, err := os.Stat(w.path); err != nil {
+	for _, w := range []*Workdir{living, next} {
+		if _, err := os.Stat(w.Path); err != nil {
 			t.Error(err)
 		}
-		if err := w.remove(); err != nil {
+		if err := w.Remove(); err != nil {
 			t.Error(err)
 		}
 	}

@@ -1,4 +1,4 @@
-package framework
+package child
 
 import (
 	"errors"
@@ -8,17 +8,17 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// workdir is the directory of one child, readable by this user alone. It is locked while its owner lives, so that the
+// Workdir is the directory of one child, readable by this user alone. It is locked while its owner lives, so that the
 // next one can remove what a killed owner has left.
-type workdir struct {
-	path string
+type Workdir struct {
+	Path string
 	lock *flock.Flock
 }
 
 const workdirPrefix = "elastic-script-"
 
-// newWorkdir makes a directory, and removes those whose owners have ended.
-func newWorkdir() (_ *workdir, err error) {
+// NewWorkdir makes a directory, and removes those whose owners have ended.
+func NewWorkdir() (_ *Workdir, err error) {
 	left, err := filepath.Glob(filepath.Join(os.TempDir(), workdirPrefix+"*"))
 	if err != nil {
 		return nil, err
@@ -26,22 +26,22 @@ func newWorkdir() (_ *workdir, err error) {
 	for _, dir := range left {
 		removeLeft(dir)
 	}
-	w := &workdir{}
-	if w.path, err = os.MkdirTemp("", workdirPrefix); err != nil { // with mode 0700
+	w := &Workdir{}
+	if w.Path, err = os.MkdirTemp("", workdirPrefix); err != nil { // with mode 0700
 		return nil, err
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, w.remove())
+			err = errors.Join(err, w.Remove())
 		}
 	}()
 	// The lock file gets its name after it is locked, so that no other process finds it unlocked.
-	made := filepath.Join(w.path, "locking")
+	made := filepath.Join(w.Path, "locking")
 	w.lock = flock.New(made)
 	if _, err := w.lock.TryLock(); err != nil {
 		return nil, err
 	}
-	return w, os.Rename(made, lockOf(w.path))
+	return w, os.Rename(made, lockOf(w.Path))
 }
 
 func lockOf(dir string) string { return filepath.Join(dir, "lock") }
@@ -58,9 +58,9 @@ func removeLeft(dir string) {
 	}
 }
 
-// remove deletes the directory and releases its lock.
-func (w *workdir) remove() error {
-	err := os.RemoveAll(w.path)
+// Remove deletes the directory and releases its lock.
+func (w *Workdir) Remove() error {
+	err := os.RemoveAll(w.Path)
 	if w.lock != nil {
 		err = errors.Join(err, w.lock.Close())
 	}

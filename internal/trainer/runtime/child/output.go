@@ -1,4 +1,4 @@
-package framework
+package child
 
 import (
 	"bytes"
@@ -12,10 +12,10 @@ import (
 // tailLines is how many of a script's last lines are reported when it dies: enough for a traceback.
 const tailLines = 12
 
-// lines passes output on line by line, each with a prefix, and keeps the last ones.
-type lines struct {
-	to     io.Writer // nil discards
-	prefix string
+// Lines passes output on line by line, each with a prefix, and keeps the last ones.
+type Lines struct {
+	To     io.Writer // nil discards
+	Prefix string
 
 	mu   sync.Mutex
 	open []byte
@@ -25,7 +25,7 @@ type lines struct {
 // maxLine is the length at which a line without an end is broken: progress bars write such lines.
 const maxLine = 8 << 10
 
-func (l *lines) Write(b []byte) (int, error) {
+func (l *Lines) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.open = append(l.open, b...)
@@ -44,19 +44,19 @@ func (l *lines) Write(b []byte) (int, error) {
 	}
 }
 
-func (l *lines) line(b []byte) {
+func (l *Lines) line(b []byte) {
 	text := string(bytes.TrimRight(b, "\r"))
 	if len(l.tail) == tailLines {
 		l.tail = slices.Delete(l.tail, 0, 1)
 	}
 	l.tail = append(l.tail, text)
-	if l.to != nil {
-		_, _ = fmt.Fprintln(l.to, l.prefix+text) // an error of the log cannot be logged
+	if l.To != nil {
+		_, _ = fmt.Fprintln(l.To, l.Prefix+text) // an error of the log cannot be logged
 	}
 }
 
-// flush ends a line that has no end.
-func (l *lines) flush() {
+// Flush ends a line that has no end.
+func (l *Lines) Flush() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.open) > 0 {
@@ -65,8 +65,8 @@ func (l *lines) flush() {
 	}
 }
 
-// lastLines are the last lines, quoted, for the end of a message.
-func (l *lines) lastLines() string {
+// LastLines are the last lines, quoted, for the end of a message.
+func (l *Lines) LastLines() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.tail) == 0 {
