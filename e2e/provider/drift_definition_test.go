@@ -33,7 +33,10 @@ func definitionOf(t *testing.T, name string) asked {
 	maps.Copy(a, plainOf(t, d.Settings))
 	workers := a["workers"].(map[string]any)
 	workers["min"], workers["max"] = float64(d.Min), float64(d.Max)
-	for key, value := range map[string]any{"command": a["command"], "elastic": a["elastic"], "min_priority_class_name": d.MinPriorityClassName} {
+	if r := d.Job.Restart; r != nil {
+		workers["processes"], workers["restart_interval_seconds"] = float64(r.Processes), float64(r.IntervalSeconds)
+	}
+	for key, value := range map[string]any{"command": a["command"], "elastic": a["elastic"], "step": a["step"], "min_priority_class_name": d.MinPriorityClassName} {
 		if value != nil && value != "" {
 			workers[key] = value
 		}
@@ -48,7 +51,14 @@ func definitionOf(t *testing.T, name string) asked {
 	if d.ModelText != "" {
 		a["model"] = map[string]any{"content": d.ModelText}
 	}
-	for _, key := range []string{"command", "elastic", "name", "namespace"} { // the last two are the objects' own
+	if d.Job.Restarts() { // which has none of them
+		delete(a, "data")
+		delete(a, "training")
+		if d.ModelText == "" {
+			delete(a, "model")
+		}
+	}
+	for _, key := range []string{"command", "elastic", "restart", "step", "name", "namespace"} { // the last two are the objects' own
 		delete(a, key)
 	}
 	return a
@@ -107,6 +117,8 @@ func (a asked) data(like trainingjob.Definition) (map[string]string, error) {
 			MinPriorityClassName string `json:"min_priority_class_name"`
 			Command              []string
 			Elastic              string
+			Processes, Step      int
+			RestartInterval      int64 `json:"restart_interval_seconds"`
 		}
 	}
 	for _, into := range []any{&d.Job, &d.Settings, &numbers} {
@@ -115,7 +127,10 @@ func (a asked) data(like trainingjob.Definition) (map[string]string, error) {
 		}
 	}
 	d.Queue, d.ModelText, d.Job.Model.File, d.Job.Command = numbers.Queue, numbers.Model.Content, "", numbers.Workers.Command
-	d.Job.Elastic = numbers.Workers.Elastic
+	d.Job.Elastic, d.Job.Step = numbers.Workers.Elastic, numbers.Workers.Step
+	if r := (trainingjob.Restart{Processes: numbers.Workers.Processes, IntervalSeconds: numbers.Workers.RestartInterval}); r != (trainingjob.Restart{}) {
+		d.Job.Restart = &r
+	}
 	d.Min, d.Max, d.MinPriorityClassName = numbers.Workers.Min, numbers.Workers.Max, numbers.Workers.MinPriorityClassName
 	if problems := d.Problems(); len(problems) > 0 {
 		return nil, fmt.Errorf("%s", problems[0])
@@ -278,6 +293,8 @@ var driftingJobs = []string{
 	output   = "/output"
 	workers  = { max = 2, command = ["python3"], elastic = "collectives" }
 	volumes  = [{ name = "output", mount_path = "/output", claim_name = "models" }]`, `
+	image    = "registry.invalid/nobody:0"
+	workers  = { min = 2, max = 4, command = ["python3", "train.py"], elastic = "restart", processes = 2, step = 2, restart_interval_seconds = 90 }`, `
 	image    = "registry.invalid/nobody:0"
 	model    = { name = "mnist" }
 	data     = { training = "synthetic://digits?records=100", records_per_task = 100 }

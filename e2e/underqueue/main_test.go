@@ -13,6 +13,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/e2e/program"
 	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster"
+	"github.com/elastic-training/terraform-provider-elastic/simcluster/controlplane"
 )
 
 // cluster is shared by all tests, each of which has a namespace and a queue of its own.
@@ -20,6 +21,9 @@ var cluster *simcluster.Cluster
 
 // image is the trainer's, and trainer the program that stands for it.
 const image = "elastic-trainer"
+
+// hostImage is one whose command runs on this machine.
+const hostImage = "docker.io/library/debian:stable-slim"
 
 var trainer string
 
@@ -32,7 +36,7 @@ func run(m *testing.M) int {
 	}
 	return program.WithTrainer(func(path string) int {
 		trainer = path
-		return simcluster.Main(m, &cluster, simcluster.Nodes(2, "8", "32Gi"), simcluster.Image(image, trainer), simcluster.Queueing(), simcluster.PodSecurity("baseline"),
+		return simcluster.Main(m, &cluster, simcluster.Nodes(2, "8", "32Gi"), simcluster.Image(image, trainer), simcluster.Image("debian", controlplane.HostImage), simcluster.Queueing(), simcluster.PodSecurity("baseline"),
 			simcluster.AuditPolicy(filepath.Join("testdata", "audit.yaml")))
 	})
 }

@@ -268,6 +268,7 @@ func trainingJobBaseline() baseline {
 		"data":    entries{"training": "indices://mine?records=100", "records_per_task": 100},
 		"volumes": items{entries{"name": "out", "mount_path": "/out", "claim_name": "models"}},
 	}
+	restarted := entries{"model": nil, "data": nil, "training": nil, "workers.command": items{"python3", "train.py"}, "workers.elastic": "restart"}
 	csv := entries{"data.format": "csv", "data.csv": entries{"vocabularies": entries{"a": items{"b"}}}}
 	return baseline{
 		config: entries{
@@ -311,6 +312,10 @@ func trainingJobBaseline() baseline {
 			"workers.command":                 one("the words of a command are in order, and an empty one is refused", items{"python3"}).given(script),
 			"master_priority_check":           byDefault("warn", "error"),
 			"workers.elastic":                 byDefault("gradients", "collectives").given(collectives),
+
+			"workers.processes":                alike(items{nil, 1}).but(2).given(restarted),
+			"workers.step":                     byDefault(1, 2).given(entries{"model": nil, "data": nil, "training": nil, "workers.command": items{"python3", "train.py"}, "workers.elastic": "restart", "workers.min": 2}),
+			"workers.restart_interval_seconds": byDefault(60, 90).given(restarted),
 
 			"output":                     alike(items{"/out", "/out/"}).but("/other").given(output),
 			"checkpoint":                 alike(items{nil, entries{}, entries{"max_to_keep": 3}, entries{"directory": "/out/checkpoints"}}).but(entries{"interval_steps": 5}).given(output),

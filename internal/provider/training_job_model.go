@@ -97,6 +97,9 @@ type workersModel struct {
 	MinPriorityClassName types.String `tfsdk:"min_priority_class_name"`
 	Command              types.List   `tfsdk:"command"`
 	Elastic              types.String `tfsdk:"elastic"`
+	Processes            types.Int64  `tfsdk:"processes"`
+	Step                 types.Int64  `tfsdk:"step"`
+	RestartInterval      types.Int64  `tfsdk:"restart_interval_seconds"`
 	podModel
 }
 
@@ -160,19 +163,9 @@ func (m *trainingJobModel) definition(ctx context.Context) (trainingjob.Definiti
 	d := trainingjob.Definition{
 		Job: trainingjob.Job{
 			Name: m.Name.ValueString(), Namespace: orDefault(m.Namespace, corev1.NamespaceDefault),
-			Model: trainingjob.Model{Name: trained.Name.ValueString()},
-			Data: trainingjob.Data{
-				Training: data.Training.ValueString(), Validation: data.Validation.ValueString(),
-				Format: orDefault(data.Format, dataset.DefaultFormat), Codec: orDefault(data.Codec, dataset.BytesCodec),
-				RecordsPerTask: int(data.RecordsPerTask.ValueInt64()), CSV: r.csv(data.CSV),
-			},
-			Training: trainingjob.Training{
-				Epochs: orOne(run.Epochs), MinibatchSize: int(run.MinibatchSize.ValueInt64()), GradsToWait: orOne(run.GradsToWait),
-				Seed: uint64(orOne(run.Seed)), LearningRate: run.LearningRate.ValueFloat64Pointer(), //nolint:gosec // the schema bounds it
-				Aggregation: run.Aggregation.ValueString(),
-			},
+			Model:  trainingjob.Model{Name: trained.Name.ValueString()},
 			Output: m.Output.ValueString(), Checkpoint: r.checkpoint(m.Checkpoint), Evaluation: r.evaluation(m.Evaluation),
-			Command: r.words(workers.Command), Elastic: elasticOf(workers.Elastic),
+			Command: r.words(workers.Command), Elastic: elasticOf(workers.Elastic), Restart: workers.restart(), Step: workers.step(),
 		},
 		ModelText: trained.File.ValueString(),
 		Labels:    r.texts(m.Labels), Annotations: r.texts(m.Annotations),
@@ -188,10 +181,53 @@ func (m *trainingJobModel) definition(ctx context.Context) (trainingjob.Definiti
 			Workers: r.pod(path.Root("workers"), workers.podModel),
 		},
 	}
-	if run.LearningRate.IsUnknown() {
-		d.Job.Training.LearningRate = nil
+	if !m.Data.IsNull() { // unless the command has its own
+		d.Job.Data = trainingjob.Data{
+			Training: data.Training.ValueString(), Validation: data.Validation.ValueString(),
+			Format: orDefault(data.Format, dataset.DefaultFormat), Codec: orDefault(data.Codec, dataset.BytesCodec),
+			RecordsPerTask: int(data.RecordsPerTask.ValueInt64()), CSV: r.csv(data.CSV),
+		}
+	}
+	if !m.Training.IsNull() {
+		d.Job.Training = trainingjob.Training{
+			Epochs: orOne(run.Epochs), MinibatchSize: int(run.MinibatchSize.ValueInt64()), GradsToWait: orOne(run.GradsToWait),
+			Seed: uint64(orOne(run.Seed)), LearningRate: run.LearningRate.ValueFloat64Pointer(), //nolint:gosec // the schema bounds it
+			Aggregation: run.Aggregation.ValueString(),
+		}
+		if run.LearningRate.IsUnknown() {
+			d.Job.Training.LearningRate = nil
+		}
+	}
+	if n := trainingjob.Accelerators(d.Workers.Resources); n > 1 && d.Job.Restarts() && workers.Processes.IsNull() {
+		if d.Job.Restart == nil {
+			d.Job.Restart = &trainingjob.Restart{}
+		}
+		d.Job.Restart.Processes = n
 	}
 	return d, r.diags
+}
+
+// restart is what only a command that is restarted has; nil if all of it is as it is by default.
+func (m workersModel) restart() *trainingjob.Restart {
+	s := trainingjob.Restart{Processes: int(m.Processes.ValueInt64()), IntervalSeconds: m.RestartInterval.ValueInt64()}
+	if s.Processes == 1 && elasticOf(m.Elastic) == trainingjob.ElasticRestart {
+		s.Processes = 0
+	}
+	if s.IntervalSeconds == trainingjob.DefaultRestartIntervalSeconds && elasticOf(m.Elastic) == trainingjob.ElasticRestart {
+		s.IntervalSeconds = 0
+	}
+	if s == (trainingjob.Restart{}) {
+		return nil
+	}
+	return &s
+}
+
+// step is as in job.json, where 1 is left out.
+func (m workersModel) step() int {
+	if n := int(m.Step.ValueInt64()); n != 1 {
+		return n
+	}
+	return 0
 }
 
 // elasticOf is the mode as in job.json, where the usual one is left out.

@@ -77,6 +77,7 @@ const (
 	isTheJob      = "names the job's objects"
 	decidesResult = "decides the model that the run ends with"
 	ofTheMaster   = "belongs to the master's pod, which Kubernetes does not change while it runs"
+	ofTheCommand  = "says how the command is started, which master and workers read when they start"
 	ofTheRun      = "is where the run writes"
 	ofItsSteps    = "is where the run stops between two steps"
 	ofItsState    = "is when and where the run keeps its state"
@@ -93,6 +94,9 @@ func replacements(queued bool) []replacement[trainingjob.Definition] {
 		{"training", decidesResult, func(d trainingjob.Definition) any { return d.Job.Training }},
 		{"workers.command", decidesResult, func(d trainingjob.Definition) any { return d.Job.Command }},
 		{"workers.elastic", decidesResult, func(d trainingjob.Definition) any { return d.Job.Elastic }},
+		{"workers.processes", ofTheCommand, func(d trainingjob.Definition) any { return d.Job.Processes() }},
+		{"workers.step", ofTheCommand, func(d trainingjob.Definition) any { return d.Job.Multiple() }},
+		{"workers.restart_interval_seconds", ofTheCommand, func(d trainingjob.Definition) any { return d.Job.RestartInterval() }},
 		{"output", ofTheRun, func(d trainingjob.Definition) any { return d.Job.Output }},
 		{"checkpoint", ofItsState, func(d trainingjob.Definition) any { return d.Job.Checkpoint }},
 		{"evaluation", ofItsSteps, func(d trainingjob.Definition) any { return d.Job.Evaluation }},

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"math"
 	"strings"
@@ -43,10 +44,12 @@ func newTrainingJobSchema(ctx context.Context) schema.Schema {
 			Required:            true,
 			Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
 		},
+		"workers": trainingJobWorkersAttribute(),
+
+		// Required, unless the workers run a command that is restarted.
 		"model":    trainingJobModelAttribute(),
 		"data":     trainingJobDataAttribute(),
 		"training": trainingJobTrainingAttribute(),
-		"workers":  trainingJobWorkersAttribute(),
 
 		// Optional: what runs, and where. Changing any of these replaces the job.
 		"name":          name,
@@ -84,7 +87,7 @@ func newTrainingJobSchema(ctx context.Context) schema.Schema {
 	return schema.Schema{
 		MarkdownDescription: "An elastic training job: a master, and between `workers.min` and `workers.max` workers that may be preempted at any time. " +
 			"The final model does not depend on the number of workers or on when they run.\n\n" +
-			"`workers` (except `workers.command` and, under a queue, `workers.min` and `workers.min_priority_class_name`), `active_deadline_seconds`, `labels`, `annotations`, " +
+			"`workers` (except `workers.command`, `workers.elastic`, `workers.processes`, `workers.step`, `workers.restart_interval_seconds` and, under a queue, `workers.min` and `workers.min_priority_class_name`), `active_deadline_seconds`, `labels`, `annotations`, " +
 			"`master_priority_check`, `wait_for`, `fail_on_error`, `on_finished` and `timeouts` change in place. A change to any other attribute replaces the job, and the plan shows what is lost.\n\n" +
 			"The master of a running job serves a status page and Prometheus metrics: `kubectl port-forward job/NAME 8080`, then http://localhost:8080/ and http://localhost:8080/metrics. " +
 			"The page is saved as `report.html` in the output directory.",
@@ -124,8 +127,8 @@ func observedAttributes() map[string]schema.Attribute {
 
 func trainingJobModelAttribute() schema.Attribute {
 	return schema.SingleNestedAttribute{
-		MarkdownDescription: "The model: a model file, or a built-in model. Changing it replaces the job.",
-		Required:            true,
+		MarkdownDescription: "The model: a model file, or a built-in model. Required, unless `workers.elastic` is `restart`: then it may have the `content` of a script. Changing it replaces the job.",
+		Optional:            true,
 		Attributes: map[string]schema.Attribute{
 			"content": nonEmptyText("Text of an ElasticDL model file: `file(\"${path.module}/mnist_functional_api.py\")`."),
 			"name": nonEmptyText("A built-in model, instead of `content`: `" + strings.Join(zoo.Names(), "`, `") + "`. " +
@@ -136,8 +139,8 @@ func trainingJobModelAttribute() schema.Attribute {
 
 func trainingJobDataAttribute() schema.Attribute {
 	return schema.SingleNestedAttribute{
-		MarkdownDescription: "The data sets. Changing it replaces the job.",
-		Required:            true,
+		MarkdownDescription: "The data sets. Required, unless `workers.elastic` is `restart`: then the script reads its data itself. Changing it replaces the job.",
+		Optional:            true,
 		Attributes: map[string]schema.Attribute{
 			"training": schema.StringAttribute{
 				MarkdownDescription: "Location of the training data: a directory or file in the image or in a volume; " +
@@ -197,8 +200,8 @@ func trainingJobDataAttribute() schema.Attribute {
 
 func trainingJobTrainingAttribute() schema.Attribute {
 	return schema.SingleNestedAttribute{
-		MarkdownDescription: "Hyperparameters of the run. Changing them replaces the job.",
-		Required:            true,
+		MarkdownDescription: "Hyperparameters of the run. Required, unless `workers.elastic` is `restart`: then the script has its own. Changing them replaces the job.",
+		Optional:            true,
 		Attributes: map[string]schema.Attribute{
 			"minibatch_size": schema.Int64Attribute{
 				MarkdownDescription: "Records per gradient.",
@@ -270,9 +273,26 @@ func trainingJobWorkersAttribute() schema.Attribute {
 		MarkdownDescription: "With `command`, how gradients are exchanged: `gradients` (by default) passes them through the workers' and the master's processes; " +
 			"with `collectives` the script's own process group (NCCL on GPUs, gloo otherwise) exchanges them, and the workers form a new group in the same processes when one joins, leaves or is lost. " +
 			"`collectives` needs `data.training = \"indices://NAME?records=N\"` and `output`, in a volume that all workers mount: the script writes its checkpoints there; " +
-			"the master then needs neither framework nor accelerator. See the guide *Elastic PyTorch*. Changing it replaces the job.",
+			"the master then needs neither framework nor accelerator. " +
+			"With `restart`, `command` is any command that `torchrun` can start (DDP, FSDP, DeepSpeed, Accelerate, Lightning): each worker runs it with torchrun's environment, and it is stopped with SIGTERM and started again on all workers when one joins, leaves or is lost. " +
+			"The script continues from its own checkpoint; `data`, `training`, `checkpoint` and `evaluation` are not set. See the guide *Elastic PyTorch*. Changing it replaces the job.",
 		Optional:   true,
 		Validators: []validator.String{stringvalidator.OneOf(trainingjob.ElasticModes...)},
+	}
+	attributes["processes"] = schema.Int64Attribute{
+		MarkdownDescription: "With `elastic = \"restart\"`, number of processes of the command on each worker (torchrun's `--nproc-per-node`). By default one for each accelerator in `resources.limits`, and one without accelerators. Changing it replaces the job.",
+		Optional:            true,
+		Validators:          []validator.Int64{int64validator.Between(1, trainingjob.MaxProcesses)},
+	}
+	attributes["step"] = schema.Int64Attribute{
+		MarkdownDescription: "With `elastic = \"collectives\"` or `\"restart\"`, the script runs on a multiple of this number of workers, for example 2 for a model that is split over two; others wait. `min` must be a multiple of it. 1 by default. Changing it replaces the job.",
+		Optional:            true,
+		Validators:          []validator.Int64{int64validator.Between(1, trainingjob.MaxWorkers)},
+	}
+	attributes["restart_interval_seconds"] = schema.Int64Attribute{
+		MarkdownDescription: fmt.Sprintf("With `elastic = \"restart\"`, how long the command runs at least before it is stopped because workers join; %d by default. Workers that leave or are lost do not wait. Changing it replaces the job.", trainingjob.DefaultRestartIntervalSeconds),
+		Optional:            true,
+		Validators:          []validator.Int64{int64validator.Between(1, trainingjob.MaxRestartIntervalSeconds)},
 	}
 	return schema.SingleNestedAttribute{
 		MarkdownDescription: "Number of workers, and the settings of their pods. Changes in place: existing pods keep their settings, new pods get the new ones.",

@@ -96,34 +96,31 @@ func (m *trainingJobModel) readDefinition(ctx context.Context, live trainingjob.
 	changed := func(was, is any, isUnset bool) bool { return isUnset || !equality.Semantic.DeepEqual(was, is) }
 
 	modelOf := func(d trainingjob.Definition) any { return []string{d.ModelText, d.Job.Model.Name} }
-	if changed(modelOf(prior), modelOf(live), m.Model.IsNull()) {
-		m.Model = w.object("model", trainedModel{File: textOrNull(live.ModelText), Name: textOrNull(live.Job.Model.Name)})
+	if changed(modelOf(prior), modelOf(live), false) {
+		m.Model = types.ObjectNull(attributesOf(w.types["model"]))
+		if live.ModelText != "" || live.Job.Model.Name != "" {
+			m.Model = w.object("model", trainedModel{File: textOrNull(live.ModelText), Name: textOrNull(live.Job.Model.Name)})
+		}
 	}
-	if changed(prior.Job.Data, live.Job.Data, m.Data.IsNull()) {
-		m.Data = w.object("data", dataModel{
-			Training: types.StringValue(live.Job.Data.Training), Validation: textOrNull(live.Job.Data.Validation),
-			Format: types.StringValue(live.Job.Data.Format), Codec: types.StringValue(live.Job.Data.Codec),
-			RecordsPerTask: types.Int64Value(int64(live.Job.Data.RecordsPerTask)), CSV: w.csv(live.Job.Data.CSV),
-		})
+	if changed(prior.Job.Data, live.Job.Data, false) {
+		m.Data = w.data(live.Job.Data)
 	}
-	if changed(prior.Job.Training, live.Job.Training, m.Training.IsNull()) {
-		m.Training = w.object("training", runModel{
-			Epochs: types.Int64Value(int64(live.Job.Training.Epochs)), MinibatchSize: types.Int64Value(int64(live.Job.Training.MinibatchSize)),
-			GradsToWait: types.Int64Value(int64(live.Job.Training.GradsToWait)), Seed: types.Int64Value(int64(live.Job.Training.Seed)), //nolint:gosec // written from an int64
-			LearningRate: types.Float64PointerValue(live.Job.Training.LearningRate), Aggregation: textOrNull(live.Job.Training.Aggregation),
-		})
+	if changed(prior.Job.Training, live.Job.Training, false) {
+		m.Training = w.training(live.Job.Training)
 	}
 	if changed(prior.Master, live.Master, false) {
 		m.Master = w.object("master", w.pod("master", live.Master))
 	}
 	workersOf := func(d trainingjob.Definition) any {
-		return []any{d.Min, d.Max, d.MinPriorityClassName, d.Job.Command, d.Job.Elastic, d.Workers}
+		return []any{d.Min, d.Max, d.MinPriorityClassName, d.Job.Command, d.Job.Elastic, d.Job.Restart, d.Job.Step, d.Workers}
 	}
 	if changed(workersOf(prior), workersOf(live), m.Workers.IsNull()) {
 		m.Workers = w.object("workers", workersModel{
 			Min: types.Int64Value(int64(live.Min)), Max: types.Int64Value(int64(live.Max)),
 			MinPriorityClassName: textOrNull(live.MinPriorityClassName),
-			Command:              w.list(types.StringType, live.Job.Command, len(live.Job.Command)), Elastic: textOrNull(live.Job.Elastic), podModel: w.pod("workers", live.Workers),
+			Command:              w.list(types.StringType, live.Job.Command, len(live.Job.Command)), Elastic: textOrNull(live.Job.Elastic),
+			Processes: processesOf(live), Step: countOrNull(int64(live.Job.Step)), RestartInterval: restartIntervalOf(live.Job),
+			podModel: w.pod("workers", live.Workers),
 		})
 	}
 	if changed(prior.Queue, live.Queue, false) {
@@ -177,6 +174,51 @@ func (m *trainingJobModel) readDefinition(ctx context.Context, live trainingjob.
 	}
 	diags.Append(w.diags...)
 	return diags
+}
+
+// data is null for a command that has its own.
+func (w *flattener) data(d trainingjob.Data) types.Object {
+	if d == (trainingjob.Data{}) {
+		return types.ObjectNull(attributesOf(w.types["data"]))
+	}
+	return w.object("data", dataModel{
+		Training: types.StringValue(d.Training), Validation: textOrNull(d.Validation), Format: types.StringValue(d.Format), Codec: types.StringValue(d.Codec),
+		RecordsPerTask: types.Int64Value(int64(d.RecordsPerTask)), CSV: w.csv(d.CSV),
+	})
+}
+
+// training is null for a command that has its own.
+func (w *flattener) training(t trainingjob.Training) types.Object {
+	if t == (trainingjob.Training{}) {
+		return types.ObjectNull(attributesOf(w.types["training"]))
+	}
+	return w.object("training", runModel{
+		Epochs: types.Int64Value(int64(t.Epochs)), MinibatchSize: types.Int64Value(int64(t.MinibatchSize)),
+		GradsToWait: types.Int64Value(int64(t.GradsToWait)), Seed: types.Int64Value(int64(t.Seed)), //nolint:gosec // written from an int64
+		LearningRate: types.Float64PointerValue(t.LearningRate), Aggregation: textOrNull(t.Aggregation),
+	})
+}
+
+// processesOf is null where it is as it is without being set.
+func processesOf(d trainingjob.Definition) types.Int64 {
+	if n := d.Job.Processes(); d.Job.Restarts() && n != max(1, trainingjob.Accelerators(d.Workers.Resources)) {
+		return types.Int64Value(int64(n))
+	}
+	return types.Int64Null()
+}
+
+func restartIntervalOf(j trainingjob.Job) types.Int64 {
+	if j.Restart == nil {
+		return types.Int64Null()
+	}
+	return countOrNull(j.Restart.IntervalSeconds)
+}
+
+func countOrNull(n int64) types.Int64 {
+	if n == 0 {
+		return types.Int64Null()
+	}
+	return types.Int64Value(n)
 }
 
 func (w *flattener) csv(c *trainingjob.CSV) types.Object {

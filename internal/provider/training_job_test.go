@@ -184,6 +184,13 @@ func drawDefinition(t *rapid.T) trainingjob.Definition {
 		if rapid.Bool().Draw(t, "has collectives") {
 			d.Job.Elastic, d.Job.Output = trainingjob.ElasticCollectives, "/output"
 			d.Job.Data.Training, d.Job.Data.Validation = "indices://mine?records=9", ""
+			d.Job.Step = rapid.SampledFrom([]int{0, 2}).Draw(t, "step")
+		} else if rapid.Bool().Draw(t, "is restarted") {
+			d.Job.Elastic, d.Job.Data, d.Job.Training = trainingjob.ElasticRestart, trainingjob.Data{}, trainingjob.Training{}
+			d.Job.Restart = rapid.SampledFrom([]*trainingjob.Restart{nil, {Processes: 2}, {IntervalSeconds: 600}, {Processes: 4, IntervalSeconds: 5}}).Draw(t, "restart")
+			if rapid.Bool().Draw(t, "has its script in the image") {
+				d.ModelText = ""
+			}
 		}
 	}
 	if rapid.Bool().Draw(t, "is queued") {
@@ -197,6 +204,9 @@ func drawDefinition(t *rapid.T) trainingjob.Definition {
 		if rapid.Bool().Draw(t, "keeps some") {
 			d.Job.Checkpoint.KeepMax = new(rapid.IntRange(0, 5).Draw(t, "max_to_keep"))
 		}
+	}
+	if d.Job.Restarts() {
+		return d
 	}
 	d.Job.Training.Aggregation = rapid.SampledFrom(append([]string{""}, trainingjob.Aggregations...)).Draw(t, "aggregation")
 	if rapid.Bool().Draw(t, "evaluates on the way") {

@@ -35,6 +35,11 @@ func (r *trainingJob) ValidateConfig(ctx context.Context, req resource.ValidateC
 		return
 	}
 	known := func(p trainingjob.Problem) bool {
+		if p.Field == "model" || p.Field == "data" || p.Field == "training" { // whether they are required depends on the mode
+			if !isKnown(req.Config.Raw, "workers.elastic") || !isKnown(req.Config.Raw, "workers.command") {
+				return false
+			}
+		}
 		return isKnown(req.Config.Raw, p.Field) && (!isExample || p.Field != "name")
 	}
 	addProblems(&resp.Diagnostics, definition.Problems(), known)

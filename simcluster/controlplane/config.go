@@ -28,7 +28,7 @@ type Config struct {
 	// long as it is free.
 	Port  int         `json:"port"`
 	Nodes []NodeGroup `json:"nodes"`
-	// Images maps an image's name (without registry and tag, if so wished) to the path of an executable, or to
+	// Images maps an image's name (without tag, or without registry and tag, if so wished) to the path of an executable, or to
 	// HostImage. Any other image cannot be pulled.
 	Images map[string]string `json:"images,omitempty"`
 	// Mounts says how containers see their volumes: MountsAuto, MountsNamespace or MountsRewrite.

@@ -22,11 +22,11 @@ type executable struct {
 	host bool
 }
 
-// resolveImage looks an image up in the table: its full repository first, then
-// the repository's last path element, then "*".
+// resolveImage looks an image up in the table: as it is first, then its full
+// repository, then the repository's last path element, then "*".
 func resolveImage(table map[string]string, image string) (executable, error) {
 	repository := imageRepository(image)
-	for _, key := range []string{repository, path.Base(repository), anyImage} {
+	for _, key := range []string{image, repository, path.Base(repository), anyImage} {
 		switch value, ok := table[key]; {
 		case !ok || value == "":
 		case value == hostImage:

@@ -2,6 +2,7 @@ package trainingjob
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,6 +20,60 @@ func collectives(d *Definition) {
 	d.Job.Command, d.Job.Elastic, d.Job.Output = []string{"python3"}, ElasticCollectives, "/output"
 	d.Job.Data = Data{Training: "indices://mine?records=9", Format: "recordio", Codec: "bytes", RecordsPerTask: 10}
 	d.Job.Training.Aggregation, d.Job.Evaluation = "", nil
+}
+
+// restarts makes a job a command that is restarted.
+func restarts(d *Definition) {
+	d.ModelText, d.Job.Model, d.Job.Data, d.Job.Training, d.Job.Evaluation = "", Model{}, Data{}, Training{}, nil
+	d.Job.Command, d.Job.Elastic = []string{"python3", "/app/train.py"}, ElasticRestart
+}
+
+func TestACommandThatIsRestartedHasOnlyWorkersAndWritesToItsVolumes(t *testing.T) {
+	d := tutorial()
+	restarts(&d)
+	d.Workers.TerminationGracePeriodSeconds = new(int64(120))
+	d.Volumes = []Volume{{Name: "data", MountPath: "/data", PVC: "data"}}
+	if problems := d.Problems(); len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	master, err := d.MasterTemplate()
+	if err != nil || len(master.Spec.Containers) != 1 {
+		t.Fatalf("%d containers of the master, %v", len(master.Spec.Containers), err)
+	}
+	worker, err := d.WorkerTemplate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := worker.Spec.Containers[0]
+	if want := []string{"worker", "--elastic", "restart", "--stop-grace", "115s"}; !slices.Equal(c.Args, want) {
+		t.Errorf("the worker's arguments are %q", c.Args)
+	}
+	for _, m := range c.VolumeMounts {
+		if m.Name == "data" && m.ReadOnly {
+			t.Error("the script cannot write its checkpoints")
+		}
+	}
+	objects, err := Render(d, credentials())
+	if err != nil {
+		t.Fatal(err)
+	}
+	job, err := DecodeJob([]byte(objects.ConfigMap.Data[JobKey]))
+	if err != nil || job.Model != (Model{}) {
+		t.Errorf("the master reads %+v, %v", job, err)
+	}
+}
+
+func TestAccelerators(t *testing.T) {
+	for want, limits := range map[int]corev1.ResourceList{
+		0: {"cpu": resource.MustParse("8"), "example.com/fpga": resource.MustParse("2")},
+		8: {"cpu": resource.MustParse("8"), "nvidia.com/gpu": resource.MustParse("8")},
+		2: {"amd.com/gpu": resource.MustParse("2")},
+		3: {"nvidia.com/mig-1g.10gb": resource.MustParse("3")},
+	} {
+		if n := Accelerators(&corev1.ResourceRequirements{Limits: limits}); n != want {
+			t.Errorf("%v has %d accelerators, not %d", limits, n, want)
+		}
+	}
 }
 
 func TestAJobWithCollectivesOfItsScriptNeedsNoFrameworkAtItsMasterAndAVolumeThatItsWorkersWrite(t *testing.T) {
@@ -92,8 +147,26 @@ func TestProblems(t *testing.T) {
 		}, "workers.command", "model.content"},
 		"an elastic mode that is none": {func(d *Definition) {
 			collectives(d)
-			d.Job.Elastic = "restart"
+			d.Job.Elastic = "sometimes"
 		}, "workers.elastic", `"collectives"`},
+		"data of a command that reads its own": {func(d *Definition) {
+			restarts(d)
+			d.Job.Data = tutorial().Job.Data
+		}, "data", "reads its records itself"},
+		"numbers of a command that has its own": {func(d *Definition) {
+			restarts(d)
+			d.Job.Training = tutorial().Job.Training
+		}, "training", "its own numbers"},
+		"a minimum that is no multiple": {func(d *Definition) {
+			restarts(d)
+			d.Job.Step = 3
+		}, "workers.min", "multiple of workers.step = 3"},
+		"processes of a script that is not restarted": {func(d *Definition) {
+			collectives(d)
+			d.Job.Restart = &Restart{Processes: 2}
+		}, "workers.processes", "only a command that is restarted"},
+		"a job without data":               {func(d *Definition) { d.Job.Data = Data{} }, "data", "is not set"},
+		"a job without numbers":            {func(d *Definition) { d.Job.Training = Training{} }, "training", "is not set"},
 		"an elastic mode without a script": {func(d *Definition) { d.Job.Elastic = ElasticCollectives }, "workers.elastic", "has no command"},
 		"collectives on records that the trainer reads": {func(d *Definition) {
 			collectives(d)
@@ -307,7 +380,7 @@ func TestDecode(t *testing.T) {
 		}
 	})
 	t.Run("all problems of job.json are said at once", func(t *testing.T) {
-		_, err := DecodeJob([]byte(`{"name":"a","model":{"name":"mnist"},"data":{"training":"/x","format":"idx","codec":"bytes"}}`))
+		_, err := DecodeJob([]byte(`{"name":"a","model":{"name":"mnist"},"data":{"training":"/x","format":"idx","codec":"bytes"},"training":{"seed":1}}`))
 		for _, field := range []string{"records_per_task", "epochs", "minibatch_size", "grads_to_wait"} {
 			if err == nil || !strings.Contains(err.Error(), field) {
 				t.Errorf("%s is missing in %v", field, err)

@@ -146,7 +146,7 @@ func runMaster(cmd *cobra.Command, c *computeFlags, jobFile, listen, credentials
 	if err != nil {
 		return fail(err)
 	}
-	if signed && spec.Model.Name == "" {
+	if signed && spec.Model.File != "" {
 		script, err := os.ReadFile(c.options.Resolve(spec.Model.File))
 		if err != nil {
 			return fail(err)

@@ -204,6 +204,9 @@ func (g *Group) abort() {
 	g.forgive()
 	g.current = nil
 	g.unwindBy = g.now + g.cfg.IdleTimeout
+	if r := g.cfg.Restart; r != nil {
+		g.earliest = max(g.earliest, g.now+r.Settle)
+	}
 	var told []int
 	for _, id := range c.members {
 		m := g.members[id]

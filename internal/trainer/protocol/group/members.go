@@ -116,7 +116,7 @@ func (g *Group) collectiveFailed(e Idle) {
 	if g.broken > 1 {
 		pause = max(pause, min(time.Minute, g.cfg.RetryInterval<<min(g.broken-2, 10)))
 	}
-	g.earliest = g.now + pause
+	g.earliest = max(g.earliest, g.now+pause)
 }
 
 // dropFinisher takes a member out of a generation whose last step is done and whose saver goes on without it.

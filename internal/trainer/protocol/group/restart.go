@@ -22,6 +22,8 @@ type Restart struct {
 	LastCall time.Duration
 	// Reconnect is how long a member whose stream broke may take to connect again while its command goes on.
 	Reconnect time.Duration
+	// Settle is how long the next generation waits after one was interrupted: workers often go one after the other.
+	Settle time.Duration
 	// Stable is the age of a generation that ends the count of failures before it.
 	Stable time.Duration
 }

@@ -280,7 +280,7 @@ func restartConfig() Config {
 	return Config{
 		Steps: 1, Min: 1, Max: 3, Multiple: 1, LastWorkerID: -1, Gather: 3 * time.Second, JoinInterval: 5 * time.Second,
 		Settle: 200 * time.Millisecond, IdleTimeout: 30 * time.Second, RetryInterval: time.Second, MaxFailures: 1000, SilentTicks: 100,
-		Restart: &Restart{LastCall: time.Second, Reconnect: 5 * time.Second, Stable: time.Minute},
+		Restart: &Restart{LastCall: time.Second, Settle: time.Second, Reconnect: 5 * time.Second, Stable: time.Minute},
 	}
 }
 

@@ -45,6 +45,7 @@ const (
 	commandSilentTicks = 100
 	commandIdle        = 10 * time.Minute // workers kill what does not stop; this is for workers that do not
 	lastCall           = 5 * time.Second
+	commandSettle      = time.Second
 	reconnect          = 10 * time.Second
 	stable             = 10 * time.Minute
 )
@@ -113,7 +114,7 @@ func (m *Master) config() group.Config {
 	}
 	if j.Spec.Restarts() {
 		c.Gather, c.JoinInterval, c.IdleTimeout, c.SilentTicks, c.CheckpointEvery = commandGather, j.Spec.RestartInterval(), commandIdle, commandSilentTicks, 0
-		c.Restart = &group.Restart{LastCall: lastCall, Reconnect: reconnect, Stable: stable}
+		c.Restart = &group.Restart{LastCall: lastCall, Settle: commandSettle, Reconnect: reconnect, Stable: stable}
 	}
 	return c
 }
