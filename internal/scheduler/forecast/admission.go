@@ -232,7 +232,9 @@ func (a *admission) take(d quota.Decision) {
 		a.count[string(set.Name)] = *set.Count
 		var given []string
 		for _, flavor := range set.Flavors {
-			given = append(given, string(flavor))
+			if flavor != "" { // of a resource of which nothing is requested, and which the queue does not cover
+				given = append(given, string(flavor))
+			}
 		}
 		slices.Sort(given)
 		a.given[string(set.Name)] = slices.Compact(given)

@@ -178,6 +178,7 @@ func environment(base []string, c Command, p Place, local int) ([]string, error)
 	defaults := map[string]string{
 		"PYTHONUNBUFFERED":                "1", // lines appear when they are printed
 		"TORCH_NCCL_ASYNC_ERROR_HANDLING": "1", // a lost rank ends the others' collectives
+		"NCCL_ASYNC_ERROR_HANDLING":       "1", // the same, before torch 2.2
 	}
 	if c.Processes > 1 {
 		defaults["OMP_NUM_THREADS"] = "1" // as torchrun: the processes share the cores
