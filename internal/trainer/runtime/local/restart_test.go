@@ -57,7 +57,7 @@ func TestAScriptForTorchrunContinuesFromItsCheckpointWhateverHappensToItsWorkers
 				time.Sleep(50 * time.Millisecond) // the script says nothing of its steps but by its files
 			}
 			seen++
-			for before := len(startsOf(t, state)); len(startsOf(t, state)) == before && ctx.Err() == nil {
+			for before := len(startsOf(t, state)); len(startsOf(t, state)) == before && ctx.Err() == nil; {
 				time.Sleep(50 * time.Millisecond)
 			}
 		}
