@@ -1,5 +1,5 @@
-# PyTorch scripts as elastic training jobs: mnist.py is the tutorial's network without its loop, and loop.py is a loop with
-# collectives of its own. The Dockerfile builds the image.
+# PyTorch scripts as elastic training jobs: mnist.py is the tutorial's network without its loop, loop.py is a loop with
+# collectives of its own, and ddp.py is a script for torchrun. The Dockerfile builds the image.
 
 terraform {
   required_version = ">= 1.8"
@@ -66,5 +66,22 @@ resource "elastic_training_job" "loop" {
     min       = 1
     max       = 4
     resources = { requests = { cpu = "2", memory = "4Gi" }, limits = { memory = "4Gi" } }
+  }
+}
+
+resource "elastic_training_job" "ddp" {
+  name    = "ddp"
+  image   = "registry.example.com/team/elastic-pytorch:1"
+  model   = { content = file("${path.module}/ddp.py") } # or in the image, with its path in the command
+  volumes = [{ name = "state", mount_path = "/state", claim_name = "checkpoints", mount_on = "workers" }]
+
+  workers = {
+    command   = ["sh", "-c", "exec python3 \"$0\" --directory /state"] # $0 is the script
+    elastic   = "restart"
+    min       = 1
+    max       = 4
+    resources = { requests = { cpu = "2", memory = "4Gi" }, limits = { memory = "4Gi" } }
+
+    termination_grace_period_seconds = 60 # of which the script has 55 for a checkpoint
   }
 }

@@ -27,7 +27,7 @@ func TestAScriptForTorchrunContinuesFromItsCheckpointWhateverHappensToItsWorkers
 	if err != nil {
 		t.Fatal(err)
 	}
-	const epochs, every = 8, 4
+	const epochs, every = 6, 4
 	state := t.TempDir()
 	spec := trainingjob.Job{
 		Name: "ddp", Namespace: "default", Output: t.TempDir(), Elastic: trainingjob.ElasticRestart, Restart: &trainingjob.Restart{IntervalSeconds: 2},
