@@ -419,10 +419,10 @@ func driftGroups[T any](items []T) [][]T {
 	return groups
 }
 
-// excludesOthers reports whether what is beside a value goes with no other one: a profile of the node with Localhost, and
-// csv with its format.
+// excludesOthers reports whether what is beside a value goes with no other one: a profile of the node with Localhost,
+// csv with its format, and a command without data with being restarted.
 func excludesOthers(path string, value any) bool {
-	return strings.HasSuffix(path, ".seccomp_profile.type") && value == "Localhost" || path == "data.format" && value == "csv"
+	return strings.HasSuffix(path, ".seccomp_profile.type") && value == "Localhost" || path == "data.format" && value == "csv" || path == "workers.elastic" && value == trainingjob.ElasticRestart
 }
 
 // setAllData changes a job's ConfigMap as another client does.

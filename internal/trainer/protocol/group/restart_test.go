@@ -358,7 +358,9 @@ func (w *commands) disturbed(t *rapid.T) {
 		w.do(coordinator.Resize{Min: w.cfg.Min, Max: w.cfg.Min + rapid.IntRange(0, 3).Draw(t, "burst")})
 	default:
 		actions := w.actions()
-		actions = slices.DeleteFunc(actions, func(a action) bool { return len(a.name) > 4 && a.name[len(a.name)-4:] == "well" && rapid.IntRange(0, 9).Draw(t, "too early") > 0 })
+		actions = slices.DeleteFunc(actions, func(a action) bool {
+			return len(a.name) > 4 && a.name[len(a.name)-4:] == "well" && rapid.IntRange(0, 9).Draw(t, "too early") > 0
+		})
 		if len(actions) == 0 {
 			w.tick()
 			return

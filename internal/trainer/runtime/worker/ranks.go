@@ -47,7 +47,7 @@ func (s *session) commanding(ctx context.Context, first *wirepb.Message) error {
 	if r.stopping { // the next run begins when this one is gone
 		select {
 		case <-r.run.Done():
-			r.take()
+			_ = r.take() // it was stopped
 		case <-ctx.Done():
 			return ErrLeft
 		}
