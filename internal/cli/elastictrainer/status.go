@@ -141,6 +141,9 @@ func (s seenJob) print(out io.Writer) error {
 	if s.Status.StepsTotal > 0 {
 		fmt.Fprintf(table, "step\t%s of %s\n", wording.Count(s.Status.StepsDone), wording.Count(s.Status.StepsTotal))
 	}
+	if s.Status.Starts > 0 {
+		fmt.Fprintf(table, "starts\t%s\n", wording.Count(s.Status.Starts))
+	}
 	if s.Status.Loss != nil {
 		fmt.Fprintf(table, "loss\t%s\n", wording.Loss(*s.Status.Loss))
 	}
@@ -204,7 +207,11 @@ func followStatus(ctx context.Context, client *cluster.Client, job *batchv1.Job,
 		}
 		if now := line(status.Phase, status); now != last {
 			last = now
-			fmt.Fprintf(out, "step %s of %s: %s\n", wording.Count(status.StepsDone), wording.Count(status.StepsTotal), now)
+			at := ""
+			if status.StepsTotal > 0 {
+				at = fmt.Sprintf("step %s of %s: ", wording.Count(status.StepsDone), wording.Count(status.StepsTotal))
+			}
+			fmt.Fprintf(out, "%s%s\n", at, now)
 		}
 		if status.Phase == trainingjob.PhaseFailed {
 			return true, &cli.ExitError{Code: coordinator.ExitJobFailed, Err: errNotTrained}

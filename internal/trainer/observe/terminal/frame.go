@@ -67,6 +67,9 @@ func Frame(h *history.History, now time.Duration, width int, colour bool) []stri
 // head is the bar, and where the run is.
 func head(h *history.History, now time.Duration, width int) [][]piece {
 	s := h.Status
+	if h.Job.Epochs == 0 { // a command: how far it has come is not known
+		return [][]piece{{{bold, fmt.Sprintf("start %d", s.Starts)}}, {{plain, s.Message}}, {{faint, wording.Duration(now.Round(time.Second))}}}
+	}
 	share := 0.0
 	if s.StepsTotal > 0 {
 		share = float64(s.StepsDone) / float64(s.StepsTotal)
