@@ -63,7 +63,9 @@ func TestAScriptForTorchrunGoesOnWithoutItsMasterAndStartsAgainWithoutALostWorke
 	if err := syscall.Kill(j.worker(1), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	j.await("another start", func(context.Context) (string, bool, error) { return fmt.Sprint(started()), len(started()) > before, nil })
+	j.await("another start", func(context.Context) (string, bool, error) {
+		return fmt.Sprint(started()), len(started()) > before, nil
+	})
 	j.awaitSuccess()
 	t.Logf("started on %v workers", started())
 }
