@@ -71,17 +71,16 @@ resource "elastic_training_job" "loop" {
 
 resource "elastic_training_job" "ddp" {
   name    = "ddp"
-  image   = "registry.example.com/team/elastic-pytorch:1"
-  model   = { content = file("${path.module}/ddp.py") } # or in the image, with its path in the command
+  image   = "registry.example.com/team/elastic-pytorch:1" # contains ddp.py
   volumes = [{ name = "state", mount_path = "/state", claim_name = "checkpoints", mount_on = "workers" }]
 
   workers = {
-    command   = ["sh", "-c", "exec python3 \"$0\" --directory /state"] # $0 is the script
+    command   = ["python3", "/app/ddp.py", "--directory", "/state"]
     elastic   = "restart"
     min       = 1
     max       = 4
     resources = { requests = { cpu = "2", memory = "4Gi" }, limits = { memory = "4Gi" } }
 
-    termination_grace_period_seconds = 60 # of which the script has 55 for a checkpoint
+    termination_grace_period_seconds = 60 # the script has 55 s to write a checkpoint
   }
 }
