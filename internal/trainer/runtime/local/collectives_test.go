@@ -42,6 +42,7 @@ func TestALoopWithItsOwnCollectivesEqualsAPlainLoopWhateverHappensToItsWorkers(t
 		"one rank":    {least: 1, workers: 1, epochs: 4},
 		"two ranks":   {least: 2, workers: 2, epochs: 10},
 		"three ranks": {least: 3, workers: 3, epochs: 20},
+		"four ranks":  {least: 4, workers: 4, epochs: 10},
 		"ranks that are killed and asked to leave": {
 			least: 1, workers: 3, epochs: 60, pace: 50 * time.Millisecond, apart: 1500 * time.Millisecond, signals: []syscall.Signal{
 				syscall.SIGKILL, syscall.SIGTERM, syscall.SIGKILL, syscall.SIGKILL, syscall.SIGTERM, syscall.SIGKILL, syscall.SIGKILL, syscall.SIGTERM,
