@@ -70,6 +70,13 @@ func Read(ctx context.Context, client *cluster.Client) (*forecast.Snapshot, erro
 	optional(ctx, client, l, forecast.MutatingWebhooks, "list mutatingwebhookconfigurations.admissionregistration.k8s.io", registration.MutatingWebhookConfigurations(), &s.Webhooks.Mutating)
 	optional(ctx, client, l, forecast.ValidatingWebhooks, "list validatingwebhookconfigurations.admissionregistration.k8s.io", registration.ValidatingWebhookConfigurations(), &s.Webhooks.Validating)
 	optional(ctx, client, l, forecast.BatchJobs, "list jobs.batch", kube.BatchV1().Jobs(""), &s.BatchJobs)
+	l.running.Go(func() {
+		if version, err := kube.Discovery().ServerVersion(); err == nil { // everybody may read it, unless an administrator has changed that
+			s.Version = version.GitVersion
+		} else {
+			s.Version = "unknown"
+		}
+	})
 	if err := l.wait(); err != nil {
 		return nil, err
 	}

@@ -72,6 +72,10 @@ func TestASnapshotIsOneListOfEachKindFromTheCache(t *testing.T) {
 	if _, err := snapshot.ReadQueues(t.Context(), client); err != nil {
 		t.Fatal(err)
 	}
+	if _, asked := s.asked["version"]; !asked {
+		t.Error("the version of Kubernetes was not asked for")
+	}
+	delete(s.asked, "version")
 	if len(s.asked) != 32 {
 		t.Errorf("asked for %d kinds: %v", len(s.asked), s.asked)
 	}

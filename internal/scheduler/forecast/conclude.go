@@ -31,6 +31,9 @@ func (f *forecast) conclude(runs []*run) Answer {
 	a.Alike = f.alike(a.Pods, number)
 	a.Evicts, a.MaySpareAll = f.evictions(runs, number, asks)
 	a.Outcome = a.outcome()
+	if version := placement.Untested(f.snapshot.Version); version != "" {
+		f.notes.add(UntestedVersion, "", "the forecast was compared with Kubernetes %s, and this cluster is %s", placement.Tested(), version)
+	}
 	f.noteGrowth(a)
 	f.noteChecks(a)
 	f.noteUnread(a, job)

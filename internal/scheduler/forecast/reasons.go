@@ -41,6 +41,7 @@ const (
 	MayGrow          ReasonCode = "autoscaler"         // an autoscaler may add nodes
 	ReadyTimeout     ReasonCode = "ready-timeout"      // Kueue evicts workloads whose pods are not ready in time
 	WebhookNotCalled ReasonCode = "webhook-not-called" // webhooks that a dry run would have called
+	UntestedVersion  ReasonCode = "untested-version"   // a version of Kubernetes with which the forecast was not compared
 )
 
 // ReasonCodes are all codes, in the order of the guide.
@@ -48,7 +49,7 @@ func ReasonCodes() []ReasonCode {
 	return []ReasonCode{
 		NotAllRead, TooManyChoices, MissingClass, MissingNamespace, NotModelled, OtherScheduler, BoundDirectly, CreationOrder, QuotaOrder,
 		QuotaMayFree, WebhookNotCalled, PodsNotFound, FairSharing, UsageBasedOrder, QueueTopology, OthersAdmitted, InvalidQueue, PlannedUnknown,
-		OtherClusters, NodesRequested, MayGrow, ReadyTimeout,
+		OtherClusters, NodesRequested, MayGrow, ReadyTimeout, UntestedVersion,
 	}
 }
 

@@ -2,6 +2,7 @@ package forecast_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -152,5 +153,26 @@ func TestARuleForExitCodesIsAReasonIfItWouldChangeWhatAnEvictionDoes(t *testing.
 				t.Errorf("approximate %+v", answer.Approximate)
 			}
 		})
+	}
+}
+
+// TestAForecastForAnUntestedVersionOfKubernetesSaysSo checks that the reason names both versions, and that a gate can
+// accept it.
+func TestAForecastForAnUntestedVersionOfKubernetesSaysSo(t *testing.T) {
+	for version, want := range map[string]string{
+		"v1.36.2":         "",
+		"v1.34.1-gke.100": "the forecast was compared with Kubernetes 1.36, and this cluster is of version 1.34",
+		"unknown":         "the forecast was compared with Kubernetes 1.36, and this cluster is of an unknown version",
+	} {
+		s := tutorial()
+		s.Version = version
+		answer := forecast.Make(s, nil, high(t))
+		got := strings.Join(forecast.Texts(reasonsWith(answer, forecast.UntestedVersion)), "; ")
+		if got != want {
+			t.Errorf("%s: %q", version, got)
+		}
+		if left := answer.Unaccepted(forecast.UntestedVersion); len(left) > 0 {
+			t.Errorf("%s: not accepted: %v", version, left)
+		}
 	}
 }

@@ -20,6 +20,8 @@ import (
 // Snapshot is the state of a cluster at one time. A forecast changes nothing in it.
 type Snapshot struct {
 	AsOf time.Time
+	// Version is that of the API server, "v1.36.1"; "" if it is not known.
+	Version string
 	// Open is true if others may create objects before the jobs, as other providers of a plan may: a class or a
 	// namespace that does not exist then makes an answer approximate. Otherwise it is an error, as for the API server.
 	Open            bool
