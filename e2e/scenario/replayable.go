@@ -29,6 +29,7 @@ func Replayable(s *scenariofile.Scenario) error {
 	refuse(len(s.Faults) > 0, "faults")
 	refuse(s.Failures != nil, "failures")
 	refuse(s.FairSharing, "fairSharing")
+	refuse(s.CheckpointAge != nil, "checkpointAge")
 	refuse(len(s.Cohorts) > 0, "cohorts")
 	for i, group := range s.Nodes {
 		refuse(group.Autoscale != nil, "nodes[%d].autoscale", i)

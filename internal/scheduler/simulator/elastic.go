@@ -61,6 +61,9 @@ func (e *elastic) priority() int32 {
 }
 
 func (e *elastic) admitted(w *workload) {
+	if w == e.group { // the eviction of a worker above the minimum loses nothing
+		e.reports(w)
+	}
 	for _, p := range append(slices.Clone(e.workers), e.master) {
 		if p != nil && p.quota == w && p.phase == gated {
 			e.ungate(p)

@@ -24,7 +24,15 @@ func (e *elastic) pace() {
 	}
 	if at, ends := e.endsAt(); ends {
 		e.eventQueue.add(event{at: at, kind: workDone, subject: e.id, version: e.version})
+		e.watchAges()
 	}
+}
+
+func (e *elastic) checkpointed() (at Time, computes bool) {
+	if e.rate == 0 || e.spec.CheckpointEvery == 0 {
+		return e.written, e.rate > 0
+	}
+	return e.now - (e.now-e.written)%Time(e.spec.CheckpointEvery), true
 }
 
 // settle adds the work up to a time.

@@ -20,6 +20,7 @@ const (
 	nodeIdle
 	quotaRetries
 	stageBegins
+	agesSeen
 )
 
 // event is something that happens at a time. It is about the job, pod, node or stage with number subject, and is void

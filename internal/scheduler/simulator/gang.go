@@ -19,6 +19,7 @@ type gang struct {
 	made     int       // pods so far
 
 	done        Time // of the work
+	written     Time // when the last checkpoint before the last interruption was written; 0: there was none
 	since       Time // when it began to compute, if it is computing
 	computes    bool
 	interrupted bool
@@ -48,7 +49,10 @@ func (g *gang) priority() int32 {
 	return g.class(g.spec.PriorityClass)
 }
 
-func (g *gang) admitted(*workload) { g.makePods() }
+func (g *gang) admitted(w *workload) {
+	g.reports(w)
+	g.makePods()
+}
 
 // makePods makes the pods that are missing.
 func (g *gang) makePods() {
@@ -71,6 +75,7 @@ func (g *gang) podRuns(*pod) {
 	}
 	g.version++
 	g.eventQueue.add(event{at: g.since + Time(g.spec.Runs) - g.done, kind: workDone, subject: g.id, version: g.version})
+	g.watchAges()
 }
 
 func (g *gang) timer(e event) {
@@ -91,11 +96,23 @@ func (g *gang) timer(e event) {
 // weight is the amount of the counted resource that all pods hold.
 func (g *gang) weight() int64 { return int64(g.spec.Pods) * g.weightOf(&g.spec.Pod) }
 
+func (g *gang) checkpointed() (at Time, computes bool) {
+	every, worked := Time(g.spec.CheckpointEvery), g.now-g.since
+	if !g.computes || every == 0 || worked <= 0 {
+		return g.written, g.computes
+	}
+	if unsaved := (g.done + worked) % every; unsaved < worked {
+		return g.now - unsaved, true
+	}
+	return g.written, true
+}
+
 // interrupt returns the work to the last checkpoint.
 func (g *gang) interrupt() {
 	if !g.computes {
 		return
 	}
+	g.written, _ = g.checkpointed()
 	g.computes, g.interrupted = false, true
 	g.version++
 	kept := g.done

@@ -77,6 +77,8 @@ type owner interface {
 	about() *job
 	priority() int32
 	unfinished() // the simulation has ended, and the job has not
+	// checkpointed is when the job wrote its last checkpoint, the simulation's start without one, and whether it computes.
+	checkpointed() (at Time, computes bool)
 }
 
 // bound reports whether the pod has a node.

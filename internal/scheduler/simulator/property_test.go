@@ -24,8 +24,11 @@ func draw(t *rapid.T) string {
 	yes := func(what string) bool { return rapid.Bool().Draw(t, what) }
 	put("name: drawn\nseed: %d", number("seed", 0, 1000))
 	put("nodes: [{name: n, count: %d, allocatable: {cpu: \"4\", memory: 8Gi}}]", number("nodes", 2, 4))
-	put("priorityClasses: [{name: low, value: 1}, {name: high, value: 10}, {name: never, value: 5, preemptionPolicy: Never}]")
-	put("resourceFlavors: [{name: f}]\nworkloadPriorityClasses: [{name: w1, value: 1}, {name: w2, value: 2}]")
+	put("priorityClasses: [{name: low, value: 100}, {name: high, value: 1000}, {name: never, value: 500, preemptionPolicy: Never}]")
+	put("resourceFlavors: [{name: f}]\nworkloadPriorityClasses: [{name: w1, value: 100}, {name: w2, value: 200}]")
+	if yes("checkpoint age") {
+		put("checkpointAge: {step: %ds, max: %d, hold: %ds, every: %ds}", number("step", 1, 300), number("most", 1, 99), number("hold", 0, 60), number("look", 1, 60))
+	}
 	put("clusterQueues:")
 	for q := range 2 {
 		put("  - {name: q%d, cohortName: c, preemption: {withinClusterQueue: LowerPriority, reclaimWithinCohort: Any}, resourceGroups: "+

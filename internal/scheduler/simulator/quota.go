@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -30,6 +31,10 @@ type workload struct {
 	pods      int  // that have not ended
 	evicting  bool // its pods are terminating
 	waits     string
+
+	since   Time      // when it was admitted
+	boost   int32     // what is added to its priority
+	boosted time.Time // when that was last changed, since its admission
 }
 
 // holds reports whether pods of the workload may run.
@@ -133,6 +138,7 @@ func (s *simulation) evict(w *workload, reason, preempted, cause string) {
 		return
 	}
 	w.evicting = true
+	s.unboost(w)
 	s.stats.evictions++
 	s.logWorkload(w, eventlog.Workload{Evicted: reason, Preempted: preempted, Cause: cause})
 	w.owner.evicted(w)
@@ -158,6 +164,7 @@ func (s *simulation) releases(w *workload) {
 
 // finishes ends a workload whose pods are done.
 func (s *simulation) finishes(w *workload) {
+	s.unboost(w)
 	s.engine.Finish(w.spec.NamespacedName)
 	s.forget(w, eventlog.Workload{Finished: true})
 }

@@ -68,6 +68,7 @@ type simulation struct {
 	retryAt       Time
 	workloads     map[types.NamespacedName]*workload
 	workloadsMade int
+	boosts        *boosts // nil where priorities do not depend on checkpoints
 
 	scalers []*scaler
 	stats   stats
@@ -99,6 +100,7 @@ func newSimulation(sc *scenariofile.Scenario, seed uint64, log func(eventlog.Eve
 	for _, class := range sc.WorkloadPriorityClasses {
 		s.workloadClasses[class.Name] = class.Value
 	}
+	s.boosts = newBoosts(sc.CheckpointAge)
 	s.nameResources()
 	s.makeQueues()
 	var there []*node
@@ -336,6 +338,8 @@ func (s *simulation) happens(e event) {
 			stage := s.scenario.Stages[e.subject]
 			s.write(eventlog.Event{Stage: &eventlog.Stage{Name: stage.Name, Text: stage.Text}})
 		}
+	case agesSeen:
+		s.seeAges()
 	case quotaRetries:
 		if s.retryAt == e.at {
 			s.retryAt = -1

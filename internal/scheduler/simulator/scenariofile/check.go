@@ -42,6 +42,7 @@ func check(d *decoder, s *Scenario) {
 	}
 	c.checkNodes()
 	c.checkQueues()
+	c.checkAge()
 	if s.Trace != nil {
 		c.checkTrace(s.Trace)
 	}
@@ -144,6 +145,28 @@ func (c *checker) checkNodes() {
 			}
 			c.nodes[name] = true
 		}
+	}
+}
+
+// checkAge checks that the rule keeps the priorities of all classes apart, so that it never decides who may preempt whom.
+func (c *checker) checkAge() {
+	a := c.s.CheckpointAge
+	if a == nil {
+		return
+	}
+	a.Complete()
+	if len(c.s.ClusterQueues) == 0 {
+		c.problem("checkpointAge", "is about workloads in queues; there are no clusterQueues")
+	}
+	var priorities []int32
+	for _, class := range c.s.WorkloadPriorityClasses {
+		priorities = append(priorities, class.Value)
+	}
+	for _, class := range c.s.PriorityClasses { // of a workload without a class of its own
+		priorities = append(priorities, class.Value)
+	}
+	if err := a.Rule().Check(priorities); err != nil {
+		c.problem("checkpointAge", "cannot be used: %v", err)
 	}
 }
 

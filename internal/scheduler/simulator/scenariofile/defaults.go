@@ -1,10 +1,14 @@
 package scenariofile
 
 import (
+	"cmp"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/checkpointage"
 )
 
 // Defaults, which are those of Kubernetes.
@@ -45,6 +49,22 @@ func (p *Pod) complete() {
 	if p.TerminationGracePeriod == nil {
 		p.TerminationGracePeriod = new(defaultGrace)
 	}
+}
+
+// Complete sets the defaults of the rule.
+func (a *CheckpointAge) Complete() {
+	of := func(d time.Duration) Duration { return Duration(d.Milliseconds()) }
+	rule := checkpointage.Default
+	a.Step, a.Max = cmp.Or(a.Step, of(rule.Step)), cmp.Or(a.Max, rule.Max)
+	a.Every = cmp.Or(a.Every, of(checkpointage.DefaultEvery))
+	if a.Hold == nil {
+		a.Hold = new(of(rule.Hold))
+	}
+}
+
+// Rule is the rule, with its defaults set.
+func (a *CheckpointAge) Rule() checkpointage.Rule {
+	return checkpointage.Rule{Step: a.Step.Std(), Max: a.Max, Hold: a.Hold.Std()}
 }
 
 // Complete sets the defaults of a node group.

@@ -34,6 +34,9 @@ type Scenario struct {
 	LocalQueues             []LocalQueue            `json:"localQueues"`
 	// FairSharing switches Kueue's fair sharing on.
 	FairSharing bool `json:"fairSharing"`
+	// CheckpointAge raises the priority of workloads with much unsaved work, as elastic-trainer checkpoint-age does; nil:
+	// priorities do not depend on checkpoints.
+	CheckpointAge *CheckpointAge `json:"checkpointAge"`
 
 	Jobs []Job `json:"jobs"`
 	// Trace adds the jobs of a recorded cluster, and its nodes where none are listed above.
@@ -111,6 +114,19 @@ type ClusterQueue struct {
 type LocalQueue struct {
 	Name                 string `json:"name"`
 	kueue.LocalQueueSpec `json:",inline"`
+}
+
+// CheckpointAge is the rule of package checkpointage: while a workload holds quota, its priority rises by one for each
+// Step since its last checkpoint, so that those of a class that lose least are evicted first.
+type CheckpointAge struct {
+	// Step of unsaved time that adds one to the priority; 0: 5m.
+	Step Duration `json:"step"`
+	// Max is the most that is added, less than the distance between two priorities; 0: 24.
+	Max int32 `json:"max"`
+	// Hold is the shortest time between two changes of one workload; nil: 1m.
+	Hold *Duration `json:"hold"`
+	// Every is how often the ages are looked at; 0: 15s.
+	Every Duration `json:"every"`
 }
 
 // Job is something that is submitted, computes, and ends: either elastic or a gang.
