@@ -50,3 +50,27 @@ func BenchmarkMake(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkAPlanOfTenJobs forecasts ten jobs of four workers on 100 nodes, in one exploration and in one for each.
+func BenchmarkAPlanOfTenJobs(b *testing.B) {
+	s := tutorial()
+	s.Nodes = nil
+	for i := range 100 {
+		s.Nodes = append(s.Nodes, forecasttest.Node(fmt.Sprintf("node-%d", i), "4"))
+	}
+	var jobs []forecast.Job
+	for i := range 10 {
+		job, err := forecast.OfTrainingJob(forecasttest.TrainingJob(fmt.Sprintf("new-%d", i), "high", "low", 2, 4))
+		if err != nil {
+			b.Fatal(err)
+		}
+		jobs = append(jobs, job)
+	}
+	for name, all := range map[string]func(*forecast.Snapshot, []forecast.Job) []forecast.Answer{"together": forecast.All, "separately": forecast.Separately} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				all(s, jobs)
+			}
+		})
+	}
+}

@@ -47,16 +47,24 @@ func Make(s *Snapshot, before []Job, job Job) Answer {
 
 // All returns the forecasts for jobs that are created together: one after the other, or all at about the same time.
 func All(s *Snapshot, jobs []Job) []Answer {
+	if len(jobs) == 0 {
+		return nil
+	}
 	answers := make([]Answer, 0, len(jobs))
+	f, runs := explore(s, jobs) // the same for every job
 	for number := range jobs {
-		answers = append(answers, of(s, jobs, number))
+		answers = append(answers, estimated(f.answer(number, runs), s, jobs, number))
 	}
 	return answers
 }
 
 // of returns the forecast for one of several jobs.
 func of(s *Snapshot, jobs []Job, number int) Answer {
-	a := decide(s, jobs, number)
+	return estimated(decide(s, jobs, number), s, jobs, number)
+}
+
+// estimated adds an estimated time to the answer for a job that waits.
+func estimated(a Answer, s *Snapshot, jobs []Job, number int) Answer {
 	if a.Outcome == Pends && len(s.Nodes) <= maxEstimateNodes {
 		a.Estimate = estimate(s, jobs, number)
 		for _, name := range unknownEnds(s) {
@@ -70,7 +78,20 @@ func of(s *Snapshot, jobs []Job, number int) Answer {
 
 // decide returns an answer without an estimated time.
 func decide(s *Snapshot, jobs []Job, number int) Answer {
-	f := newForecast(s, jobs, number)
+	f, runs := explore(s, jobs)
+	return f.answer(number, runs)
+}
+
+// answer is that for one of the jobs, from what may happen to all of them.
+func (f *forecast) answer(number int, runs []*run) Answer {
+	one := *f
+	one.number, one.notes = number, &notes{slices.Clone(f.notes.reasons)}
+	return one.conclude(runs)
+}
+
+// explore follows what may happen to the jobs.
+func explore(s *Snapshot, jobs []Job) (*forecast, []*run) {
+	f := newForecast(s, jobs)
 	f.ask()
 	start := &run{
 		splitter: splitter{mostRuns(len(s.Nodes)), new(int), f.merged, f.distinct, kinds(), f.early, f.ends}, cluster: f.cluster, fates: map[*placement.Pod]*fate{},
@@ -88,8 +109,7 @@ func decide(s *Snapshot, jobs []Job, number int) Answer {
 		}
 		together = f.through(together, rest)
 	}
-	runs := f.merged(append(f.through(starts, f.steps), together...))
-	return f.conclude(runs)
+	return f, f.merged(append(f.through(starts, f.steps), together...))
 }
 
 // evicts reports whether any pod stops for planned pods.
@@ -127,7 +147,7 @@ func (f *forecast) simultaneous() (first, rest []step) {
 type forecast struct {
 	snapshot *Snapshot
 	jobs     []Job
-	number   int // the index of the job that is forecast
+	number   int // the index of the job whose answer is concluded: see answer
 	notes    *notes
 	queues   *queues
 	pods     []*corev1.Pod // the pods that are not gone when the jobs start
@@ -163,11 +183,11 @@ type planned struct {
 	Pod
 }
 
-func newForecast(s *Snapshot, jobs []Job, number int) *forecast {
+func newForecast(s *Snapshot, jobs []Job) *forecast {
 	notes := &notes{}
 	s = withControllers(s, jobs)
 	f := &forecast{
-		snapshot: s, jobs: queuedByDefault(s.Queues, jobs), number: number, notes: notes, pods: s.Pods,
+		snapshot: s, jobs: queuedByDefault(s.Queues, jobs), notes: notes, pods: s.Pods,
 		at: map[types.UID]located{}, planned: map[*placement.Pod]planned{},
 	}
 	gone := f.gone()
