@@ -28,7 +28,7 @@ func TestALoopWithItsOwnCollectivesInPodsCountsEveryRecordOnceWhenItsWorkersAreL
 	d.Job.Namespace = cluster.Namespace(t)
 	enforce(t, d.Job.Namespace, "privileged") // a host path
 	d.Volumes = []trainingjob.Volume{{Name: "output", MountPath: d.Job.Output, HostPath: output, Mount: trainingjob.MountWorkers}}
-	d.Workers.Env = map[string]string{"TALLY_RESULT": result, "TALLY_PACE": "0.2"}
+	d.Workers.Env = map[string]string{"TALLY_RESULT": result, "TALLY_PACE": "0.2", "TALLY_READERS": "2"}
 	if problems := d.Problems(); len(problems) > 0 {
 		t.Fatal(problems)
 	}

@@ -27,12 +27,14 @@ module receives them, so that it can end a collective that hangs, whatever the s
 """
 
 import contextlib
+import ctypes
 import fcntl
 import json
 import os
 import queue
 import random
 import re
+import signal
 import socket
 import struct
 import sys
@@ -45,6 +47,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Se
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
+from torch.utils.data import DataLoader
 from torch.utils.data.dataloader import default_collate
 
 from elastic_training import mix
@@ -81,6 +84,8 @@ class _Share(NamedTuple):
     minibatches: Sequence[Tuple[int, List[int]]]  # virtual worker, records
     virtual_workers: int  # of the whole step
     records: int  # of the whole step
+    # What this rank computes in the step after, if no worker comes or goes: read ahead.
+    following: Sequence[Tuple[int, List[int]]] = ()
 
 
 def init(
@@ -134,6 +139,7 @@ class Job:
         self._models: List[nn.Module] = []
         self._others: List[Any] = []
         self._holding = 0  # steps in the state
+        self._readers: Dict[Tuple[int, int], "_Reader"] = {}  # by data set and number of processes
 
     @property
     def rank(self) -> int:
@@ -273,19 +279,42 @@ class Step:
             self._job._side.applied(self._job._holding)
         return False
 
-    def batches(self, dataset: Any, collate_fn: Optional[Callable[[List[Any]], Any]] = None) -> Iterator[Any]:
+    def batches(
+        self, dataset: Any, collate_fn: Optional[Callable[[List[Any]], Any]] = None, num_workers: int = 0
+    ) -> Iterator[Any]:
         """This rank's minibatches of a map-style data set, on the job's device.
 
         A rank may have several, or none. Before each is read, the generators of torch, numpy and
         random are seeded by job, step and minibatch: augmentation and dropout are the same on any
         rank. Each minibatch begins with the buffers (batch normalization's averages) as the step
         found them.
+
+        With ``num_workers`` so many processes read ahead, also while a step is reduced and applied,
+        as those of a DataLoader do. They are seeded in the same way; since this process does not
+        read then, its generators are in another state than with 0.
         """
         collate = collate_fn or default_collate
-        for virtual_worker, records in self._share.minibatches:
+        share = self._share
+        read: Iterator[Any] = (collate([dataset[i] for i in records]) for _, records in share.minibatches)
+        if num_workers > 0:
+            key = (id(dataset), num_workers)
+            if key not in self._job._readers:
+                self._job._readers[key] = _Reader(dataset, collate, num_workers, self._job.device)
+            read = self._job._readers[key].read(self._plan(share.step, share.minibatches), self._plan(share.step + 1, share.following))
+        for virtual_worker, records in share.minibatches:
             self._begin(virtual_worker, len(records))
-            yield _to(collate([dataset[i] for i in records]), self._job.device)
+            yield _to(next(read), self._job.device)
             self._end(virtual_worker)
+        for _ in read:  # begins to read ahead
+            raise RuntimeError("more minibatches were read than the step has")
+
+    def _plan(self, step: int, minibatches: Sequence[Tuple[int, List[int]]]) -> "_Plan":
+        """What processes have to read: the seed of a minibatch with its first record, and the other records."""
+        plan = []
+        for virtual_worker, records in minibatches:
+            seeds: List[Optional[int]] = [mix(self._job.seed, step, virtual_worker)]
+            plan.append(list(zip(seeds + [None] * (len(records) - 1), records)))
+        return plan
 
     def backward(self, loss: Tensor, scaler: Any = None) -> None:
         """Adds the gradients of the mean loss of the current minibatch, weighted by its records.
@@ -424,6 +453,65 @@ def _to(value: Any, device: torch.device) -> Any:
     return value
 
 
+#: Of each minibatch the records, of which the first has the minibatch's seed.
+_Plan = List[List[Tuple[Optional[int], int]]]
+
+
+class _Seeded:
+    """A data set whose generators are seeded before the first record of a minibatch is read."""
+
+    def __init__(self, dataset: Any) -> None:
+        self._dataset = dataset
+
+    def __getitem__(self, at: Tuple[Optional[int], int]) -> Any:
+        seed, record = at
+        if seed is not None:
+            _seed(seed)
+        return self._dataset[record]
+
+    def __len__(self) -> int:
+        return len(self._dataset)
+
+
+class _Reader:
+    """Processes that read minibatches: those of a step, and then those of the next, while this one is reduced and applied."""
+
+    def __init__(self, dataset: Any, collate: Callable[[List[Any]], Any], num_workers: int, device: torch.device) -> None:
+        self._sampler: _Plan = []  # the same list all the time: DataLoader keeps it
+        self._loader = DataLoader(
+            _Seeded(dataset), batch_sampler=self._sampler, collate_fn=collate, num_workers=num_workers, persistent_workers=True,
+            pin_memory=device.type == "cuda", worker_init_fn=_in_reader,
+        )  # fmt: skip
+        self._ahead: Optional[Iterator[Any]] = None
+        self._plan: _Plan = []  # of what is read ahead
+
+    def read(self, plan: _Plan, following: _Plan) -> Iterator[Any]:
+        """The minibatches of a plan. After the last it begins to read those of the following one."""
+        batches, self._ahead = self._ahead, None
+        if batches is None or self._plan != plan:
+            batches = self._start(plan)
+        for _ in plan:
+            yield next(batches)
+        self._ahead = self._start(following)
+
+    def _start(self, plan: _Plan) -> Iterator[Any]:
+        self._plan = plan
+        self._sampler[:] = plan
+        return iter(self._loader) if plan else iter(())  # what was read ahead for another plan is dropped
+
+
+def _in_reader(_: int) -> None:
+    """Keeps a process that reads from outliving this one, or from keeping its connections open.
+
+    The descriptors stay taken, because objects of this process still hold their numbers.
+    """
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for fd in _sockets():
+        os.dup2(nothing, fd)
+
+
 class _Side:
     """Where shares come from and gradients go: a worker of a job, or nobody."""
 
@@ -471,6 +559,7 @@ class _Alone(_Side):
         per_epoch = -(-self._minibatches // grads_to_wait)
         self._grads_to_wait = grads_to_wait
         self._step = 0
+        self._epoch = -1  # whose records _order has
         self._order: List[int] = []
         self.numbers = {
             "seed": seed, "steps": per_epoch * epochs, "steps_per_epoch": per_epoch, "minibatch_size": minibatch_size, "records": records,
@@ -483,14 +572,20 @@ class _Alone(_Side):
         n, step = self.numbers, self._step
         if step == n["steps"]:
             return None
+        minibatches = self._minibatches_of(step)
+        following = self._minibatches_of(step + 1) if step + 1 < n["steps"] else []
+        records = sum(len(records) for _, records in minibatches)
+        return _Share(step, step // n["steps_per_epoch"], minibatches, len(minibatches), records, following)
+
+    def _minibatches_of(self, step: int) -> List[Tuple[int, List[int]]]:
+        n = self.numbers
         epoch, i = divmod(step, n["steps_per_epoch"])
-        if i == 0:
-            self._order = list(range(n["records"]))
+        if self._epoch != epoch:
+            self._epoch, self._order = epoch, list(range(n["records"]))
             random.Random(mix(n["seed"], epoch)).shuffle(self._order)
         size, first = n["minibatch_size"], i * self._grads_to_wait
         last = min(first + self._grads_to_wait, self._minibatches)
-        minibatches = [(v, self._order[(first + v) * size : (first + v + 1) * size]) for v in range(last - first)]
-        return _Share(step, epoch, minibatches, last - first, sum(len(records) for _, records in minibatches))
+        return [(v, self._order[(first + v) * size : (first + v + 1) * size]) for v in range(last - first)]
 
     def applied(self, held: int) -> None:
         self._step = held
@@ -615,8 +710,8 @@ class _Worker(_Side):
                     self._writer.join()
                 return None
             elif kind == "work":
-                minibatches = [(b["virtual_worker"], b["records"]) for b in m.get("minibatches", [])]
-                return _Share(m["step"], m["epoch"], minibatches, m["virtual_workers"], m["step_records"])
+                now, following = ([(b["virtual_worker"], b["records"]) for b in m.get(key, [])] for key in ("minibatches", "following"))
+                return _Share(m["step"], m["epoch"], now, m["virtual_workers"], m["step_records"], following)
 
     def _begin(self, m: Dict[str, Any]) -> None:
         g = self._generation = _Generation(m["generation"], m["rank"], m["world"], m["step"])

@@ -1,6 +1,7 @@
 """A loop with collectives of its own, outside a job: one plain process."""
 
 import os
+import random
 import unittest
 
 try:
@@ -99,6 +100,43 @@ class Alone(unittest.TestCase):
         other.prepare(torch.nn.Linear(2, 1))
         with self.assertRaisesRegex(ValueError, "another model"):
             other._load(state)
+
+    def test_processes_that_read_ahead_give_the_same_minibatches(self):
+        class Noisy:
+            def __len__(self):
+                return 23
+
+            def __getitem__(self, i):
+                return torch.tensor([float(i), random.random(), torch.rand(()).item()])
+
+        def run(num_workers):
+            job = collectives.init(records=23, minibatch_size=3, grads_to_wait=2, epochs=2, device=torch.device("cpu"))
+            model = job.prepare(torch.nn.Linear(3, 1))
+            dataset, seen = Noisy(), []
+            for step in job.steps():
+                with step:
+                    for x in step.batches(dataset, num_workers=num_workers):
+                        seen += x.tolist()
+                        step.backward(model(x).mean())
+                    step.reduce()
+            return seen
+
+        self.assertEqual(run(0), run(2))
+
+    def test_an_error_of_a_data_set_that_processes_read_is_raised(self):
+        class Broken:
+            def __len__(self):
+                return 23
+
+            def __getitem__(self, i):
+                raise ValueError("record %d is damaged" % i)
+
+        self.job.prepare(torch.nn.Linear(1, 1))
+        with self.assertRaisesRegex(ValueError, "is damaged"):
+            for step in self.job.steps():
+                with step:
+                    for _ in step.batches(Broken(), num_workers=1):
+                        pass
 
 
 @unittest.skipIf(torch is None, "torch is not installed")

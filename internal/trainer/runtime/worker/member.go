@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/group"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/schedule"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/framework"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/job"
 )
@@ -61,9 +62,10 @@ type instruction struct {
 	// Of "begin", "work", "commit" and "save".
 	Step int64 `json:"step"`
 
-	// Of "work": this rank's share of the step.
+	// Of "work": this rank's share of the step, and of the one after if no worker comes or goes, to read it ahead.
 	Epoch       int         `json:"epoch"`
 	Minibatches []minibatch `json:"minibatches,omitempty"`
+	Following   []minibatch `json:"following,omitempty"`
 	Virtual     int         `json:"virtual_workers,omitempty"` // of the whole step
 	StepRecords int         `json:"step_records,omitempty"`
 
@@ -195,10 +197,21 @@ func (m *member) failure() error {
 func (w *worker) share() instruction {
 	m := w.member
 	s := w.job.Schedule.Step(m.step)
-	lo, hi := group.Share(len(s.Minibatches), m.world, m.rank)
-	i := instruction{Kind: "work", Generation: m.generation, Step: m.step, Epoch: s.Epoch, Virtual: len(s.Minibatches), StepRecords: s.Records}
-	for v := lo; v < hi; v++ {
-		i.Minibatches = append(i.Minibatches, minibatch{VirtualWorker: v, Records: s.Minibatches[v].Records})
+	i := instruction{
+		Kind: "work", Generation: m.generation, Step: m.step, Epoch: s.Epoch, Virtual: len(s.Minibatches), StepRecords: s.Records,
+		Minibatches: m.shareOf(s),
+	}
+	if next := m.step + 1; next < w.job.Schedule.Steps() {
+		i.Following = m.shareOf(w.job.Schedule.Step(next))
 	}
 	return i
+}
+
+// shareOf is what this rank computes in a step.
+func (m *member) shareOf(s schedule.Step) (share []minibatch) {
+	lo, hi := group.Share(len(s.Minibatches), m.world, m.rank)
+	for v := lo; v < hi; v++ {
+		share = append(share, minibatch{VirtualWorker: v, Records: s.Minibatches[v].Records})
+	}
+	return share
 }

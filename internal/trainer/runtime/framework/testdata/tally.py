@@ -25,13 +25,14 @@ class Tally(torch.nn.Module):
 
 
 torch.set_num_threads(1)
+records = range(RECORDS)
 job = elastic.init(records=RECORDS)
 tally = job.prepare(Tally())
 optimizer = job.prepare(torch.optim.SGD(tally.parameters(), lr=1.0))
 
 for step in job.steps():
     with step:
-        for indices in step.batches(range(RECORDS)):
+        for indices in step.batches(records, num_workers=int(os.environ.get("TALLY_READERS", "0"))):
             step.backward(tally(indices))
             time.sleep(float(os.environ["TALLY_PACE"]))
         step.reduce()
