@@ -69,6 +69,7 @@ resource "elastic_workload_priority_class" "low" {
 
 	`templates/guides/names-limits-and-pods.md: resource "elastic_training_job" "rate"`: {},
 
+	`templates/guides/pytorch.md: resource "elastic_training_job" "ddp"`: {},
 	`templates/guides/pytorch.md: resource "elastic_training_job" "loop"`: {
 		example: example{files: map[string]string{"loop.py": "examples/pytorch/loop.py"}},
 	},

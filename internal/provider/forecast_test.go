@@ -18,6 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
@@ -67,10 +68,11 @@ func newAPIServer(t *testing.T) *apiServer {
 			if strings.HasSuffix(kind, "Class") {
 				plural = strings.ToLower(kind) + "es"
 			}
-			version := strings.TrimPrefix(strings.TrimPrefix(group, "/apis/"), "/api/")
-			s.lists[group+"/"+plural] = map[string]any{"apiVersion": version, "kind": kind + "List", "items": []any{}}
+			apiVersion := strings.TrimPrefix(strings.TrimPrefix(group, "/apis/"), "/api/")
+			s.lists[group+"/"+plural] = map[string]any{"apiVersion": apiVersion, "kind": kind + "List", "items": []any{}}
 		}
 	}
+	s.lists["/version"] = version.Info{GitVersion: "v1.36.1"}
 	s.Server = httptest.NewServer(s)
 	t.Cleanup(s.Close)
 	return s

@@ -6,6 +6,7 @@ package snapshot
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -16,6 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
@@ -70,19 +73,23 @@ func Read(ctx context.Context, client *cluster.Client) (*forecast.Snapshot, erro
 	optional(ctx, client, l, forecast.MutatingWebhooks, "list mutatingwebhookconfigurations.admissionregistration.k8s.io", registration.MutatingWebhookConfigurations(), &s.Webhooks.Mutating)
 	optional(ctx, client, l, forecast.ValidatingWebhooks, "list validatingwebhookconfigurations.admissionregistration.k8s.io", registration.ValidatingWebhookConfigurations(), &s.Webhooks.Validating)
 	optional(ctx, client, l, forecast.BatchJobs, "list jobs.batch", kube.BatchV1().Jobs(""), &s.BatchJobs)
-	l.running.Go(func() {
-		if version, err := kube.Discovery().ServerVersion(); err == nil { // everybody may read it, unless an administrator has changed that
-			s.Version = version.GitVersion
-		} else {
-			s.Version = "unknown"
-		}
-	})
+	l.running.Go(func() { s.Version = versionOf(ctx, kube) })
 	if err := l.wait(); err != nil {
 		return nil, err
 	}
 	slices.SortFunc(l.forgone, func(a, b forecast.Unread) int { return strings.Compare(a.Verb, b.Verb) })
 	s.Unread = l.forgone
 	return s, nil
+}
+
+// versionOf is the API server's version, or "unknown". Everybody may read it, unless an administrator has changed that.
+func versionOf(ctx context.Context, kube kubernetes.Interface) string {
+	text, err := kube.Discovery().RESTClient().Get().AbsPath("/version").Do(ctx).Raw()
+	var info version.Info
+	if err != nil || json.Unmarshal(text, &info) != nil || info.GitVersion == "" {
+		return "unknown"
+	}
+	return info.GitVersion
 }
 
 // ReadQueues reads Kueue's objects. Where Kueue is not installed it fails with ErrNoKueue.
