@@ -54,6 +54,8 @@ const (
 	IsGroupWorkloadAnnotation = "kueue.x-k8s.io/is-group-workload"
 	// AdmissionGatedByAnnotation lists who holds a workload back.
 	AdmissionGatedByAnnotation = "kueue.x-k8s.io/admission-gated-by"
+	// PriorityBoostAnnotation on a workload is a number that is added to its priority, with the feature gate PriorityBoost.
+	PriorityBoostAnnotation = "kueue.x-k8s.io/priority-boost"
 	// JobOwnerNameAnnotation is the name of the job that a workload stands for.
 	JobOwnerNameAnnotation = "kueue.x-k8s.io/job-owner-name"
 	// JobOwnerGVKAnnotation is the group, version and kind of that job.

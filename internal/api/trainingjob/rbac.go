@@ -26,8 +26,8 @@ func MasterRules(job string, queued bool) []rbacv1.PolicyRule {
 			APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, ResourceNames: []string{MasterName(job)},
 			Verbs: []string{"get", "update"},
 		},
-		// Its own deletion and suspension are looked up before each worker is created; the annotation with the highest
-		// worker number is written.
+		// Its own deletion and suspension are looked up before each worker is created; the annotations with the
+		// highest worker number and the time of the last checkpoint are written.
 		{APIGroups: []string{"batch"}, Resources: []string{"jobs"}, ResourceNames: []string{job}, Verbs: []string{"get", "patch"}},
 		// What a person should see.
 		{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create"}},

@@ -42,6 +42,10 @@ const AnnotationCheckpoint = "elastic-training.github.io/checkpoint-requested"
 // AnnotationLastWorkerID on the Job is the highest worker number ever used.
 const AnnotationLastWorkerID = "elastic-training.github.io/last-worker-id"
 
+// AnnotationLastCheckpoint is the time of a job's last checkpoint (RFC 3339), empty before the first one. The master
+// keeps it on its Job; on any other Job or pod it means the same to `elastic-trainer checkpoint-age`.
+const AnnotationLastCheckpoint = "elastic-training.github.io/last-checkpoint-time"
+
 // ConfigMapName is the name of the ConfigMap with job.json, workers.json and model.py. All of a job's objects are in
 // its namespace.
 func ConfigMapName(job string) string { return job + "-job" }

@@ -60,7 +60,8 @@ Flag names follow ElasticDL; _ and - are interchangeable.`,
 	if commands := clusterCommands(version); len(commands) > 0 {
 		addGroup(root, "cluster", "Commands for jobs in a cluster:", commands...)
 	}
-	addGroup(root, "pods", "Commands used inside pods:", newMaster(), newScript(), newWorker(version), newGang())
+	pods := append(checkpointAge(), newMaster(), newScript(), newWorker(version), newGang())
+	addGroup(root, "pods", "Commands used inside pods:", pods...)
 	cli.Configure(root)
 	return root
 }

@@ -193,6 +193,9 @@ func runMaster(cmd *cobra.Command, c *computeFlags, jobFile, listen, credentials
 		}
 	}
 	log.Info("the master begins", "job", spec.Name, "digest", j.Identity.Job[:8], "steps", j.Schedule.Steps(), "generation", fence.Generation(), "address", address)
+	if err := cluster.ReportNoCheckpoint(ctx); err != nil {
+		log.Warn("the Job does not say that it has no checkpoint yet", "error", err)
+	}
 	recorder := master.Record(j)
 	if statusAddress != "" {
 		page, err := web.StartInPod(ctx, statusAddress, recorder, log)

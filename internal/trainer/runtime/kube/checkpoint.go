@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -23,6 +24,9 @@ const (
 
 // headerRoom is how much a checkpoint may hold besides its tensors.
 const headerRoom = 64 << 10
+
+// reportTimeout bounds the report of a checkpoint: a master that is asked to end has little time.
+const reportTimeout = 2 * time.Second
 
 // KeepsCheckpoints implements master.Store.
 func (s Store) KeepsCheckpoints(bytes int) bool {
@@ -72,8 +76,40 @@ func checkpointPath(configMap *corev1.ConfigMap) string {
 	return fmt.Sprintf("configmap://%s/%s/%s", configMap.Namespace, configMap.Name, checkpointKey)
 }
 
-// SaveCheckpoint implements master.Store. It does not overwrite a final model, which is the end of a job.
+// SaveCheckpoint implements master.Store, and reports the time on the Job.
 func (s Store) SaveCheckpoint(ctx context.Context, name master.CheckpointName, file []byte, check func(context.Context) error) error {
+	at := time.Now() // the state is of before it is written
+	if err := s.saveCheckpoint(ctx, name, file, check); err != nil {
+		return err
+	}
+	reporting, cancel := context.WithTimeout(ctx, reportTimeout)
+	defer cancel()
+	_ = s.Cluster.ReportCheckpoint(reporting, at) // training does not depend on it, and the next checkpoint reports again
+	return nil
+}
+
+// ReportCheckpoint annotates the Job with the time of its last checkpoint, from which `elastic-trainer checkpoint-age`
+// derives its priority among equals; the zero time says that there is none yet.
+func (c *Cluster) ReportCheckpoint(ctx context.Context, at time.Time) error {
+	text := ""
+	if !at.IsZero() {
+		text = at.UTC().Format(time.RFC3339)
+	}
+	return c.patch(ctx, c.batch, "jobs", c.Job.Name, map[string]any{"metadata": map[string]any{
+		"uid": c.Job.UID, "annotations": map[string]string{trainingjob.AnnotationLastCheckpoint: text},
+	}})
+}
+
+// ReportNoCheckpoint says on the Job that there is no checkpoint yet, unless an earlier master has reported one.
+func (c *Cluster) ReportNoCheckpoint(ctx context.Context) error {
+	if c.reported {
+		return nil
+	}
+	return c.ReportCheckpoint(ctx, time.Time{})
+}
+
+// saveCheckpoint does not overwrite a final model, which is the end of a job.
+func (s Store) saveCheckpoint(ctx context.Context, name master.CheckpointName, file []byte, check func(context.Context) error) error {
 	if s.Output != nil {
 		return s.Output.SaveCheckpoint(ctx, name, file, check)
 	}

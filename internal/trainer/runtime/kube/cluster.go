@@ -49,6 +49,8 @@ type Cluster struct {
 	// Notice reports something to users; nil discards it.
 	Notice func(coordinator.Notice)
 
+	reported bool // the Job has the time of a checkpoint, or that there is none
+
 	core, batch, coordination rest.Interface
 	parameters                runtime.ParameterCodec
 }
@@ -65,6 +67,7 @@ func Connect(ctx context.Context, root, jobName string) (*Cluster, error) {
 		return nil, fmt.Errorf("read the master's own Job %s/%s: %w", c.Namespace, jobName, err)
 	}
 	c.Job = trainingjob.JobRef{Name: job.Name, Namespace: c.Namespace, UID: job.UID}
+	_, c.reported = job.Annotations[trainingjob.AnnotationLastCheckpoint]
 	return c, nil
 }
 
@@ -76,15 +79,27 @@ func InPod(root string) (*Cluster, error) {
 	if host == "" || port == "" || pod == "" || namespace == "" {
 		return nil, errors.New("this runs in a pod that elastic_training_job or elastic_task made: KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT, MY_POD_NAME or MY_POD_NAMESPACE is not set; on one machine use `elastic-trainer train`")
 	}
+	return Dial(podConfig(root, host, port), namespace, pod)
+}
+
+// PodConfig is how a pod connects to the API server. root is as for InPod.
+func PodConfig(root string) (*rest.Config, error) {
+	host, port := os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT")
+	if host == "" || port == "" {
+		return nil, errors.New("this runs in a pod: KUBERNETES_SERVICE_HOST or KUBERNETES_SERVICE_PORT is not set")
+	}
+	return podConfig(root, host, port), nil
+}
+
+func podConfig(root, host, port string) *rest.Config {
 	dir := filepath.Join(root, serviceAccountDir)
-	config := &rest.Config{
+	return &rest.Config{
 		Host:            "https://" + net.JoinHostPort(host, port),
 		BearerTokenFile: filepath.Join(dir, "token"),
 		TLSClientConfig: rest.TLSClientConfig{CAFile: filepath.Join(dir, "ca.crt")},
 		QPS:             -1, // the server's API Priority and Fairness limits requests
 		UserAgent:       "elastic-trainer",
 	}
-	return Dial(config, namespace, pod)
 }
 
 // Dial connects to the API server of a configuration as a pod of a namespace does.

@@ -44,6 +44,7 @@ type server struct {
 	objects map[string]object
 	version int
 	log     []string              // the writes, in order, when they were carried out
+	merges  map[string][]string   // the bodies of patches, by what they are of
 	before  func(r *http.Request) // called for each request, unless nil
 	oldest  int                   // watches of earlier versions end with 410 Gone
 	cut     chan struct{}         // closed when oldest changes
@@ -54,7 +55,7 @@ var lists = map[string]metav1.TypeMeta{"pods": {Kind: "PodList", APIVersion: "v1
 
 func newServer(t *testing.T) *server {
 	t.Helper()
-	s := &server{T: t, objects: map[string]object{}, cut: make(chan struct{})}
+	s := &server{T: t, objects: map[string]object{}, merges: map[string][]string{}, cut: make(chan struct{})}
 	web := httptest.NewServer(s)
 	t.Cleanup(web.Close)
 	transport := &http.Transport{}
@@ -101,6 +102,12 @@ func (s *server) writes() []string {
 	return slices.Clone(s.log)
 }
 
+func (s *server) patches(name string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.merges[name])
+}
+
 // wait makes every later request that matches wait until release is called or the client disconnects. asked receives
 // when there is such a request.
 func (s *server) wait(method, resource string) (asked <-chan struct{}, release func()) {
@@ -143,6 +150,9 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.mu.Unlock()
 	if r.Method != http.MethodGet {
 		s.log = append(s.log, r.Method+" "+where)
+	}
+	if r.Method == http.MethodPatch {
+		s.merges[where] = append(s.merges[where], string(body))
 	}
 	have := s.objects[where]
 	switch {
