@@ -25,20 +25,22 @@ func TestAnyNumberOfAFlagIsTakenOrRefusedByName(t *testing.T) {
 	t.Setenv(asTrainer, "1")
 	const digits = "synthetic://digits?records=40&seed=1"
 	output, _ := finished(t)
+	t.Setenv("KUBERNETES_SERVICE_HOST", "") // no command finds a cluster
 	bases := map[string][]string{
-		"train":        {"--model-file", smallModel, "--train-data-dir", digits, "--validation-data-dir", digits, "--log-level=error"},
-		"evaluate":     {"--model-file", smallModel, "--validation-data-dir", digits, "--model-dir", output},
-		"predict":      {"--model-file", smallModel, "--prediction-data-dir", digits, "--labels", "--model-dir", output},
-		"data synth":   {"--records=20"},
-		"data convert": {digits},
-		"data inspect": {digits},
-		"master":       {"--job", filepath.Join(output, "none.json")},
-		"submit":       {"--job-name=digits", "--model=mnist", "--train-data-dir", digits, "--dry-run"},
-		"logs":         {"--kubeconfig", filepath.Join(output, "none"), "digits"},
-		"delete":       {"--kubeconfig", filepath.Join(output, "none"), "digits"},
-		"worker":       {"--master", "127.0.0.1:1", "--id=1", "--master-timeout=1ms", "--credentials", t.TempDir()},
+		"train":          {"--model-file", smallModel, "--train-data-dir", digits, "--validation-data-dir", digits, "--log-level=error"},
+		"evaluate":       {"--model-file", smallModel, "--validation-data-dir", digits, "--model-dir", output},
+		"predict":        {"--model-file", smallModel, "--prediction-data-dir", digits, "--labels", "--model-dir", output},
+		"data synth":     {"--records=20"},
+		"data convert":   {digits},
+		"data inspect":   {digits},
+		"master":         {"--job", filepath.Join(output, "none.json")},
+		"submit":         {"--job-name=digits", "--model=mnist", "--train-data-dir", digits, "--dry-run"},
+		"logs":           {"--kubeconfig", filepath.Join(output, "none"), "digits"},
+		"delete":         {"--kubeconfig", filepath.Join(output, "none"), "digits"},
+		"worker":         {"--master", "127.0.0.1:1", "--id=1", "--master-timeout=1ms", "--credentials", t.TempDir()},
+		"checkpoint-age": {"--dry-run"},
 	}
-	allowed := []string{"training diverged", "read the job", "Cannot connect as configured"} // what may end a command whose numbers were taken
+	allowed := []string{"training diverged", "read the job", "Cannot connect as configured", "this runs in a pod"} // what may end a command whose numbers were taken
 	tried := 0
 	var sweep func(c *cobra.Command)
 	sweep = func(c *cobra.Command) {
