@@ -210,6 +210,13 @@ func TestAMasterThatIsDeletedStopsInOrderAndTheNextOneTakesItsPlace(t *testing.T
 	if code != trainingjob.ExitStopped {
 		t.Errorf("the first master exited with %d", code)
 	}
+	live, err := j.client.BatchV1().Jobs(j.ns).Get(t.Context(), j.name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if at, err := time.Parse(time.RFC3339, live.Annotations[trainingjob.AnnotationLastCheckpoint]); err != nil || time.Since(at) > 5*time.Minute {
+		t.Errorf("the checkpoint that it wrote is not reported on the Job: %v, %v", live.Annotations, err)
+	}
 	j.awaitStatus("the second generation", func(s trainingjob.Status) bool { return s.Generation == 2 && s.StepsDone > 0 })
 	if hash, want := j.awaitSuccess(), local(t, referenceModel); hash != want {
 		t.Errorf("hash %s, and undisturbed %s", hash, want)
