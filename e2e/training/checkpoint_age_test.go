@@ -1,0 +1,71 @@
+package training_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	rule "github.com/elastic-training/terraform-provider-elastic/internal/scheduler/checkpointage"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/checkpointage"
+)
+
+// The controller and a master against a real API server: lists and watches of metadata, and patches of Workloads. The
+// embedded cluster's queue controller does not read boosts, so they change nothing in the tests beside this one.
+func TestAJobsGroupIsBoostedWhileItHoldsQuota(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t, "4")
+	config, err := cluster.Config()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- checkpointage.Run(ctx, checkpointage.Config{
+			REST: config, Rule: rule.Rule{Step: time.Second, Max: 5}, Every: time.Second, Log: slog.New(slog.DiscardHandler),
+		})
+	}()
+	defer func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}()
+	d := q.define(2, "1")
+	j := start(t, d)
+	boosts := func(want func(group string) bool) func(context.Context) (string, bool, error) {
+		return func(ctx context.Context) (string, bool, error) {
+			all, err := q.kueue.Workloads(q.ns).List(ctx, metav1.ListOptions{})
+			if err != nil {
+				return "", false, err
+			}
+			seen, group, others := "", "", ""
+			for _, w := range all.Items {
+				boost := w.Annotations[kueue.PriorityBoostAnnotation]
+				seen += fmt.Sprintf("%s: %q; ", w.Name, boost)
+				if w.Annotations[kueue.IsGroupWorkloadAnnotation] == "true" {
+					group = boost
+				} else {
+					others += boost
+				}
+			}
+			if others != "" {
+				return seen, false, fmt.Errorf("a worker above the minimum is boosted: %s", seen)
+			}
+			return seen, want(group), nil
+		}
+	}
+	j.await("a boost of the group", boosts(func(group string) bool { return group != "" && strings.Trim(group, "12345") == "" }))
+	remove := q.urgent(j, 4)
+	j.await("no boost of the evicted group", boosts(func(group string) bool { return group == "" }))
+	remove()
+	if hash, want := j.awaitSuccess(), localOf(t, d); hash != want {
+		t.Errorf("hash %s, and on one machine %s", hash, want)
+	}
+}
