@@ -401,6 +401,14 @@ func (q *queues) noteUnmodelled(workload types.NamespacedName, a admission) {
 			q.notes.add(UsageBasedOrder, "ClusterQueue "+queue.Name, "ClusterQueue %s may order workloads by what their LocalQueues have used, which is not looked at", queue.Name)
 		}
 	}
+	if others || !a.admitted || len(a.evicted) > 0 {
+		for _, w := range q.objects.Workloads {
+			if boost := w.Annotations[kueue.PriorityBoostAnnotation]; boost != "" && boost != "0" {
+				q.notes.add(PriorityBoost, "Workload "+w.Namespace+"/"+w.Name, "workload %s has a priority boost of %q, which Kueue adds to its priority if its feature gate PriorityBoost is on",
+					shortName(w.Namespace, w.Name), boost)
+			}
+		}
+	}
 	for _, name := range a.flavors {
 		if flavor := q.flavors[kueue.ResourceFlavorReference(name)]; flavor != nil && flavor.Spec.TopologyName != nil {
 			q.notes.add(QueueTopology, "ResourceFlavor "+name, "ResourceFlavor %s has a topology, which Kueue also looks at before it admits", name)

@@ -165,3 +165,33 @@ func elastic(name string, least, most int) trainingjob.Definition {
 	d.Queue = &trainingjob.Queue{Name: "user-queue", PriorityClass: "low", MinPriorityClass: "high"}
 	return d
 }
+
+// TestABoostedWorkloadMakesAForecastApproximateWhereItMayMatter has a running task of 4 CPU in a queue of 4, with and
+// without a boost: a job that evicts it, and one that fits beside it in a larger queue.
+func TestABoostedWorkloadMakesAForecastApproximateWhereItMayMatter(t *testing.T) {
+	for name, c := range map[string]struct {
+		boost, quota string
+		noted        bool
+	}{
+		"a boost of what is evicted":        {"3", "4", true},
+		"no boost":                          {"", "4", false},
+		"a boost of nothing":                {"0", "4", false},
+		"a boost beside a job that fits in": {"3", "8", false},
+	} {
+		running, pod := runningTask("running", 100)
+		if c.boost != "" {
+			running.Annotations = map[string]string{kueue.PriorityBoostAnnotation: c.boost}
+		}
+		s := team([]*kueue.Workload{running}, pod)
+		s.Nodes = append(s.Nodes, forecasttest.Node("node-2", "8"))
+		s.Queues = forecasttest.Queues(c.quota, running)
+		planned, err := forecast.OfTask(forecasttest.Task("urgent", "user-queue", "high", "4", 1), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer := forecast.Make(s, nil, planned)
+		if noted := len(reasonsWith(answer, forecast.PriorityBoost)) > 0; noted != c.noted {
+			t.Errorf("%s: noted %t: %v", name, noted, answer.Approximate)
+		}
+	}
+}

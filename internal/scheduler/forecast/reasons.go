@@ -32,6 +32,7 @@ const (
 	FairSharing      ReasonCode = "fair-sharing"       // Kueue's configuration of fair sharing is assumed
 	UsageBasedOrder  ReasonCode = "usage-based-order"  // AdmissionFairSharing
 	QueueTopology    ReasonCode = "topology"           // a flavor with a topology
+	PriorityBoost    ReasonCode = "priority-boost"     // numbers that Kueue may add to priorities
 	OthersAdmitted   ReasonCode = "others-admitted"    // workloads ahead, whose pods are not known
 	InvalidQueue     ReasonCode = "invalid-queue"      // a ClusterQueue that cannot be understood
 	PodsNotFound     ReasonCode = "pods-not-found"     // a workload that has admitted more pods than were found
@@ -48,7 +49,7 @@ const (
 func ReasonCodes() []ReasonCode {
 	return []ReasonCode{
 		NotAllRead, TooManyChoices, MissingClass, MissingNamespace, NotModelled, OtherScheduler, BoundDirectly, CreationOrder, QuotaOrder,
-		QuotaMayFree, WebhookNotCalled, PodsNotFound, FairSharing, UsageBasedOrder, QueueTopology, OthersAdmitted, InvalidQueue, PlannedUnknown,
+		QuotaMayFree, WebhookNotCalled, PodsNotFound, FairSharing, UsageBasedOrder, QueueTopology, PriorityBoost, OthersAdmitted, InvalidQueue, PlannedUnknown,
 		OtherClusters, NodesRequested, MayGrow, ReadyTimeout, UntestedVersion,
 	}
 }
