@@ -1,14 +1,17 @@
 package provider_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
@@ -109,6 +112,31 @@ func TestTrainingJobsAreFoundByASearchWithoutTheirParts(t *testing.T) {
 			return nil
 		},
 	})
+}
+
+// TestASearchForPriorityClassesLeavesOutThoseThatNoConfigurationCanHave looks for Kubernetes' own two classes, of which
+// generated configuration could not be planned; they do not count for a limit either.
+func TestASearchForPriorityClassesLeavesOutThoseThatNoConfigurationCanHave(t *testing.T) {
+	s := newSearcher(t)
+	client, err := cluster.Client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	classes := client.SchedulingV1().PriorityClasses()
+	for _, name := range []string{"system-node-critical", "system-cluster-critical"} {
+		if _, err := classes.Get(t.Context(), name, metav1.GetOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mine := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "zz-searched"}, Value: 7}
+	if _, err := classes.Create(t.Context(), mine, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = classes.Delete(context.WithoutCancel(t.Context()), mine.Name, metav1.DeleteOptions{}) })
+	got, _ := s.search("elastic_priority_class", nil, true, 0)
+	if !slices.Contains(got, mine.Name) || slices.ContainsFunc(got, func(name string) bool { return strings.HasPrefix(name, "system-") }) {
+		t.Errorf("found %v", got)
+	}
 }
 
 func TestASearchWithWhatIsNoSelectorNamesTheAttribute(t *testing.T) {

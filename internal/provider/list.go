@@ -3,6 +3,8 @@ package provider
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -32,6 +34,8 @@ type finder struct {
 	kind       schema.GroupVersionKind
 	// label is on the objects that are meant, with their own name as its value; "" where all of the kind are.
 	label string
+	// reserved begins the names of objects that Kubernetes makes itself, and that no configuration can have; "" for none.
+	reserved string
 
 	connection *connection
 }
@@ -46,8 +50,11 @@ type listModel struct {
 
 // newFinder is the list resource of the plain objects of a kind.
 func (o *object[T]) newFinder() *finder {
-	kind := schema.FromAPIVersionAndKind(o.apiVersion, o.title)
-	return &finder{ResourceWithConfigure: o, namespaced: o.namespaced, kind: kind}
+	f := &finder{ResourceWithConfigure: o, namespaced: o.namespaced, kind: schema.FromAPIVersionAndKind(o.apiVersion, o.title)}
+	if f.kind.Kind == string(aPriorityClass) {
+		f.reserved = systemPrefix
+	}
+	return f
 }
 
 // newJobFinder is the list resource of a resource that consists of a Job and its related objects.
@@ -91,6 +98,9 @@ func (f *finder) ListResourceConfigSchema(_ context.Context, _ listing.ListResou
 				MarkdownDescription: "Selects objects with these labels, in kubectl's notation: `team=vision,stage!=test`.",
 			},
 		},
+	}
+	if f.reserved != "" {
+		resp.Schema.MarkdownDescription += fmt.Sprintf("\n\nObjects whose names begin with `%s` are left out: Kubernetes makes them, and no configuration can have them.", f.reserved)
 	}
 	if f.namespaced {
 		resp.Schema.Attributes["namespace"] = listschema.StringAttribute{
@@ -163,16 +173,10 @@ func (f *finder) find(ctx context.Context, config tfsdk.Config) ([]*metav1.Parti
 		explain(&diags, err)
 		return nil, diags
 	}
-	if f.label == "" {
-		return found, diags
-	}
-	var ours []*metav1.PartialObjectMetadata
-	for _, o := range found {
-		if o.Labels[f.label] == o.Name { // others are the job's parts
-			ours = append(ours, o)
-		}
-	}
-	return ours, diags
+	return slices.DeleteFunc(found, func(o *metav1.PartialObjectMetadata) bool {
+		isPart := f.label != "" && o.Labels[f.label] != o.Name // of a job
+		return isPart || f.reserved != "" && strings.HasPrefix(o.Name, f.reserved)
+	}), diags
 }
 
 // read fills in the resource as an import of it would.
