@@ -19,6 +19,7 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/eventually"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/checkpointage"
 )
 
@@ -109,6 +110,19 @@ type server struct {
 	lists   map[string]any // by the last part of the path
 	patched chan string
 	denied  string // a resource that may not be listed
+	looks   int    // how often the classes were listed, which every look at the ages begins with
+}
+
+// awaitLooks waits until the controller has looked at the ages a few more times.
+func (s *server) awaitLooks() {
+	s.t.Helper()
+	looks := func() int {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.looks
+	}
+	before := looks()
+	eventually.True(s.t, "further looks", func() bool { return looks() >= before+5 })
 }
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -138,6 +152,9 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
+		if resource == "workloadpriorityclasses" {
+			s.looks++
+		}
 		_ = json.NewEncoder(w).Encode(s.lists[resource])
 	}
 }
@@ -185,7 +202,7 @@ func TestTheControllerPatchesABoostOnceAndEndsWhenAskedTo(t *testing.T) {
 	case <-time.After(20 * time.Second):
 		t.Error("no boost is set")
 	}
-	time.Sleep(5 * config.Every) // the server does not report the change; several looks must not repeat it
+	s.awaitLooks() // the server does not report the change, and these looks must not repeat it
 	stop()
 	if err := <-ended; err != nil {
 		t.Error(err)
@@ -198,9 +215,12 @@ func TestTheControllerPatchesABoostOnceAndEndsWhenAskedTo(t *testing.T) {
 func TestADryRunPatchesNothing(t *testing.T) {
 	s, config := start(t, 100, 1000)
 	config.DryRun = true
-	ctx, stop := context.WithTimeout(t.Context(), 500*time.Millisecond)
-	defer stop()
-	if err := Run(ctx, config); err != nil || len(s.patched) != 0 {
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- Run(ctx, config) }()
+	s.awaitLooks()
+	stop()
+	if err := <-ended; err != nil || len(s.patched) != 0 {
 		t.Errorf("%v, %d patches", err, len(s.patched))
 	}
 }

@@ -50,16 +50,12 @@ func TestAScriptForTorchrunContinuesFromItsCheckpointWhateverHappensToItsWorkers
 			func() bool { return kill(workersOf(output), syscall.SIGTERM) },
 			func() bool { return kill(processesOf(script), syscall.SIGKILL) },
 		} {
-			for !hasSavedSinceItsStart(state) || !disturb() {
-				if ctx.Err() != nil {
-					return
-				}
-				time.Sleep(50 * time.Millisecond) // the script says nothing of its steps but by its files
+			if !poll(ctx, func() bool { return hasSavedSinceItsStart(state) && disturb() }) {
+				return
 			}
 			seen++
-			for before := len(startsOf(t, state)); len(startsOf(t, state)) == before && ctx.Err() == nil; {
-				time.Sleep(50 * time.Millisecond)
-			}
+			before := len(startsOf(t, state))
+			poll(ctx, func() bool { return len(startsOf(t, state)) > before })
 		}
 	}}.train(t.Context(), t, j, text, spec.Output)
 	if ended.Code != coordinator.ExitDone {
@@ -112,6 +108,21 @@ func hasSavedSinceItsStart(directory string) bool {
 	}
 	started, err := os.Stat(filepath.Join(directory, "starts.jsonl"))
 	return err == nil && saved.ModTime().After(started.ModTime())
+}
+
+// poll waits until ok is true, and reports whether it became so before the context ended. A script of another process
+// reports its steps only by its files.
+func poll(ctx context.Context, ok func() bool) bool {
+	ticks := time.NewTicker(50 * time.Millisecond)
+	defer ticks.Stop()
+	for !ok() {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-ticks.C:
+		}
+	}
+	return true
 }
 
 // kill signals the first of several processes, and reports whether there were several.
