@@ -209,17 +209,7 @@ func (m *trainingJobModel) definition(ctx context.Context) (trainingjob.Definiti
 
 // restart is what only a command that is restarted has; nil if all of it is as it is by default.
 func (m workersModel) restart() *trainingjob.Restart {
-	s := trainingjob.Restart{Processes: int(m.Processes.ValueInt64()), IntervalSeconds: m.RestartInterval.ValueInt64()}
-	if s.Processes == 1 && elasticOf(m.Elastic) == trainingjob.ElasticRestart {
-		s.Processes = 0
-	}
-	if s.IntervalSeconds == trainingjob.DefaultRestartIntervalSeconds && elasticOf(m.Elastic) == trainingjob.ElasticRestart {
-		s.IntervalSeconds = 0
-	}
-	if s == (trainingjob.Restart{}) {
-		return nil
-	}
-	return &s
+	return trainingjob.Restart{Processes: int(m.Processes.ValueInt64()), IntervalSeconds: m.RestartInterval.ValueInt64()}.Canonical()
 }
 
 // step is as in job.json, where 1 is left out.

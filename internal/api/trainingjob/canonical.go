@@ -76,7 +76,9 @@ func (j Job) canonical() Job {
 	if j.Step == 1 {
 		j.Step = 0
 	}
-	j.Restart = j.Restart.canonical()
+	if j.Restart != nil {
+		j.Restart = j.Restart.Canonical()
+	}
 	if j.Output != "" {
 		j.Output = path.Clean(j.Output)
 	}
@@ -94,22 +96,18 @@ func (j Job) canonical() Job {
 	return j
 }
 
-// canonical leaves out what is as it is without being set.
-func (r *Restart) canonical() *Restart {
-	if r == nil {
+// Canonical leaves out the defaults, which are then no part of a job's identity; nil if nothing else is set.
+func (r Restart) Canonical() *Restart {
+	if r.Processes == 1 {
+		r.Processes = 0
+	}
+	if r.IntervalSeconds == DefaultRestartIntervalSeconds {
+		r.IntervalSeconds = 0
+	}
+	if r == (Restart{}) {
 		return nil
 	}
-	c := *r
-	if c.Processes == 1 {
-		c.Processes = 0
-	}
-	if c.IntervalSeconds == DefaultRestartIntervalSeconds {
-		c.IntervalSeconds = 0
-	}
-	if c == (Restart{}) {
-		return nil
-	}
-	return &c
+	return &r
 }
 
 // canonicalSource is one spelling of where records are: a path without "." and a slash at its end, the parameters of a

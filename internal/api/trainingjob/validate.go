@@ -110,8 +110,10 @@ func (p *problems) restarts(j Job) {
 	if j.Command[0] == "" {
 		p.add("workers.command", "names no program; give what runs on every worker, as in [\"python3\", \"train.py\"]")
 	}
-	p.between("workers.processes", int64(j.Processes()), 1, MaxProcesses)
-	p.between("workers.restart_interval_seconds", int64(j.RestartInterval().Seconds()), 1, MaxRestartIntervalSeconds)
+	if r := j.Restart; r != nil { // 0 is the default
+		p.between("workers.processes", int64(r.Processes), 0, MaxProcesses)
+		p.between("workers.restart_interval_seconds", r.IntervalSeconds, 0, MaxRestartIntervalSeconds)
+	}
 }
 
 // elastic is what a mode other than the usual one requires: its script reads the records, and keeps the state, itself.

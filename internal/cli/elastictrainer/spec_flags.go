@@ -58,6 +58,8 @@ func (s *specFlags) register(c *cobra.Command) {
 	cli.Seed(c, "seed")
 	cli.InRange(c, "num-worker", 1, trainingjob.MaxWorkers)
 	cli.InRange(c, "min-worker", 1, trainingjob.MaxWorkers)
+	cli.InRange(c, "processes", 1, trainingjob.MaxProcesses)
+	cli.InRange(c, "worker-step", 1, trainingjob.MaxWorkers)
 	completeModel(c)
 	completeData(c, "train-data-dir", "validation-data-dir")
 	cli.CompleteFrom(c, "aggregation", trainingjob.Aggregations...)
@@ -97,19 +99,11 @@ func (s *specFlags) finish(cmd *cobra.Command) (err error) {
 // finishRestart leaves out what a command that is restarted has not, as far as it is a default, and what only such a
 // command has.
 func (s *specFlags) finishRestart(cmd *cobra.Command) error {
-	if s.interval%time.Second != 0 {
-		return cli.UsageError("--restart-interval=%s: write whole seconds, such as 90s", s.interval)
+	if s.interval < time.Second || s.interval%time.Second != 0 {
+		return cli.UsageError("--restart-interval=%s: write whole seconds, at least 1s, such as 90s", s.interval)
 	}
-	restart := s.restart
-	if restart.Processes == 1 {
-		restart.Processes = 0
-	}
-	if restart.IntervalSeconds = int64(s.interval.Seconds()); restart.IntervalSeconds == trainingjob.DefaultRestartIntervalSeconds {
-		restart.IntervalSeconds = 0
-	}
-	if restart != (trainingjob.Restart{}) {
-		s.spec.Restart = &restart
-	}
+	s.restart.IntervalSeconds = int64(s.interval.Seconds())
+	s.spec.Restart = s.restart.Canonical()
 	if s.spec.Elastic != trainingjob.ElasticRestart {
 		return nil
 	}
