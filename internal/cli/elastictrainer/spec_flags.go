@@ -90,6 +90,9 @@ func (s *specFlags) finish(cmd *cobra.Command) (err error) {
 	if s.spec.Elastic == trainingjob.ElasticGradients {
 		s.spec.Elastic = "" // the usual one is not a part of a job's identity
 	}
+	if n := s.spec.Multiple(); s.minimum%n != 0 {
+		return cli.UsageError("--min-worker=%d: it must be a multiple of --worker-step=%d", s.minimum, n)
+	}
 	if s.minimum < 1 || s.workers < s.minimum {
 		return cli.UsageError("--num-worker=%d and --min-worker=%d: at least one worker, and at least the minimum", s.workers, s.minimum)
 	}
