@@ -9,7 +9,7 @@ module=$1 name=$2 package=$3
 shift 3
 
 out=$PWD/bin/$name
-mkdir -p bin
+mkdir -p "$(dirname "$out")"
 began=$SECONDS
 seconds_between_lines=10
 

@@ -5,9 +5,7 @@ package providertest
 
 import (
 	"cmp"
-	"fmt"
 	"os"
-	"os/exec"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
@@ -22,11 +20,16 @@ const Version = "test"
 // Prepare is called once, before any test: it finds terraform, and keeps it and plugin-testing from downloading another
 // one or asking whether there is one.
 func Prepare() error {
-	terraform, err := exec.LookPath("terraform")
-	if err != nil {
-		return fmt.Errorf("the provider's acceptance tests need terraform in PATH: %w", err)
+	for name, value := range map[string]string{"CHECKPOINT_DISABLE": "1", "TF_CLI_CONFIG_FILE": os.DevNull} {
+		if err := os.Setenv(name, value); err != nil {
+			return err
+		}
 	}
-	for name, value := range map[string]string{"TF_ACC_TERRAFORM_PATH": terraform, "CHECKPOINT_DISABLE": "1", "TF_CLI_CONFIG_FILE": os.DevNull} {
+	c, err := theCommandLine()
+	if err != nil {
+		return err
+	}
+	for name, value := range map[string]string{"TF_ACC_TERRAFORM_PATH": c.path, "TF_ACC_PROVIDER_HOST": c.registry()} {
 		if err := os.Setenv(name, value); err != nil {
 			return err
 		}

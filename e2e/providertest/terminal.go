@@ -36,8 +36,7 @@ func NewTerminal(t *testing.T) *Terminal {
 // provider, until the test ends.
 func NewTerminalWith(t *testing.T, variables map[string]string) *Terminal {
 	t.Helper()
-	// Where terraform looks without required_providers, and where with them.
-	const address, published = "registry.terraform.io/hashicorp/elastic", "registry.terraform.io/elastic-training/elastic"
+	const address = terraformRegistry + "/elastic-training/elastic"
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	reattach, closed := make(chan *plugin.ReattachConfig, 1), make(chan struct{})
 	factory := Factories(t, variables)["elastic"]
@@ -63,7 +62,14 @@ func NewTerminalWith(t *testing.T, variables map[string]string) *Terminal {
 		"Protocol": config.Protocol, "ProtocolVersion": config.ProtocolVersion, "Pid": config.Pid, "Test": config.Test,
 		"Addr": map[string]string{"Network": config.Addr.Network(), "String": config.Addr.String()},
 	}
-	text, err := json.Marshal(map[string]any{address: serving, published: serving})
+	addresses := map[string]any{}
+	for _, registry := range []string{terraformRegistry, opentofuRegistry} {
+		// Where the command line looks with required_providers, and without them.
+		addresses[registry+"/elastic-training/elastic"], addresses[registry+"/hashicorp/elastic"] = serving, serving
+		// Where resources are moved from; nothing but its presence is asked of it then.
+		addresses[registry+"/hashicorp/kubernetes"] = serving
+	}
+	text, err := json.Marshal(addresses)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,8 +37,8 @@ func newTerraform(executable, provider, examples, example, dir string, output io
 	// With dev_overrides terraform takes the provider from there and needs no init, lock file or registry. The
 	// block {} of `direct` is left out on purpose: any other provider would be an error instead of a download.
 	config := filepath.Join(dir, "terraform.rc")
-	text := fmt.Sprintf("provider_installation {\n  dev_overrides {\n    %q = %q\n  }\n}\n",
-		"registry.terraform.io/elastic-training/elastic", filepath.Dir(provider))
+	// Without a registry the address is that of Terraform's or of OpenTofu's own, whichever reads it.
+	text := fmt.Sprintf("provider_installation {\n  dev_overrides {\n    \"elastic-training/elastic\" = %q\n  }\n}\n", filepath.Dir(provider))
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return nil, fmt.Errorf("write terraform's configuration: %w", err)
 	}

@@ -21,6 +21,7 @@ import (
 // backup, a saved plan, and a log at the highest level, of terraform and of the provider.
 func TestAWrittenSecretIsInTheClusterAlone(t *testing.T) {
 	t.Parallel()
+	providertest.Need(t, providertest.WriteOnly)
 	const first, second = "s3cr3t-of-the-first-kind", "s3cr3t-of-the-second-kind"
 	ns, r := namespace(t), providertest.NewTerminal(t)
 	log := filepath.Join(t.TempDir(), "terraform.log")

@@ -15,19 +15,34 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 )
 
-// acting carries out actions on a place's job and queue as a Terraform with actions would, and looks at what they did.
+// acting carries out actions on a place's job and queue, and looks at what they did: by `apply -invoke` where the
+// command line has actions, and through the provider's protocol where it has none.
 type acting struct {
 	place
-	server *providertest.Server
+	server   *providertest.Server
+	terminal *providertest.Terminal // nil without actions
 }
 
 func (p place) acting() acting {
-	return acting{p, providertest.NewServer(p.T, map[string]string{"config_path": cluster.Kubeconfig})}
+	a := acting{place: p, server: providertest.NewServer(p.T, map[string]string{"config_path": cluster.Kubeconfig})}
+	if providertest.Has(p.T, providertest.Actions) {
+		a.terminal = providertest.NewTerminal(p.T)
+	}
+	return a
 }
 
 // do carries an action out, and checks what it said last.
 func (a acting) do(action, name, says string) {
 	a.Helper()
+	if a.terminal != nil {
+		config := asAdmin() + fmt.Sprintf("action %q \"test\" {\n  config {\n    name = %q\n    namespace = %q\n  }\n}\n", action, name, a.ns)
+		printed, code := a.terminal.Run(a.T, config, "apply", "-auto-approve", "-invoke=action."+action+".test")
+		a.Logf("$ terraform apply -invoke=action.%s.test\n%s", action, printed)
+		if code != 0 || !strings.Contains(printed, says) {
+			a.Fatalf("%s exited with %d, and does not say %q:\n%s", action, code, says, printed)
+		}
+		return
+	}
 	said, wrong := a.server.Invoke(a.T, action, map[string]string{"name": name, "namespace": a.ns})
 	providertest.NoErrors(a.T, nil, wrong)
 	if len(said) == 0 || !strings.Contains(said[len(said)-1], says) {

@@ -156,7 +156,7 @@ func (p place) doWhatTheGuidesSay(as *providertest.Recorder) {
 	if said, err := p.run("", append(server, "port-forward", "job/digits", ":8080")...); err == nil || !strings.Contains(said, "simulated nodes do not serve port-forward") {
 		p.Errorf("port-forward: %v: %s", err, said)
 	}
-	a := acting{p, providertest.NewServer(p.T, map[string]string{"host": as.URL})}
+	a := acting{place: p, server: providertest.NewServer(p.T, map[string]string{"host": as.URL})} // with the role's rights
 	a.await("a step", func() bool { return a.status().StepsDone > 0 })
 	a.do("elastic_job_checkpoint", "digits", "is written")
 	a.do("elastic_job_suspend", "digits", "is suspended")

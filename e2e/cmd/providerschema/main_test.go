@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/elastic-training/terraform-provider-elastic/e2e/program"
+	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
 )
 
 // Terraform's own conversion is the reference for as much as the release that is installed knows of.
@@ -48,7 +49,7 @@ func TestWhatIsPrintedIsWhatTerraformPrints(t *testing.T) {
 	if err := json.Unmarshal(ours.Bytes(), &got); err != nil {
 		t.Fatal(err)
 	}
-	terraforms := want.Schemas["registry.terraform.io/elastic-training/elastic"]
+	terraforms := want.Schemas[providertest.Registry(t)+"/elastic-training/elastic"]
 	if len(terraforms) < 4 {
 		t.Fatalf("terraform prints %d kinds of schemas", len(terraforms))
 	}

@@ -1,0 +1,2 @@
+// Package terraform stands in for Terraform's package of the same name.
+package terraform
