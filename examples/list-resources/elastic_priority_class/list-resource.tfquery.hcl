@@ -1,4 +1,4 @@
-# All PriorityClasses, the system's among them.
+# All PriorityClasses, but Kubernetes' own.
 # terraform query -generate-config-out=found.tf
 list "elastic_priority_class" "all" {
   provider = elastic
