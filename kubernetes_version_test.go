@@ -4,8 +4,11 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
 )
 
 // TestEveryModuleRequiresTheDeclaredVersionOfKubernetes holds the go.mod files to simcluster/kubeversion/version.txt.
@@ -37,5 +40,26 @@ func TestEveryModuleRequiresTheDeclaredVersionOfKubernetes(t *testing.T) {
 				t.Errorf("%s: %s, but simcluster/kubeversion/version.txt declares %s: run make kubernetes", file, match[0], kubernetes)
 			}
 		}
+	}
+}
+
+// TestTheEngineIsComparedWithEveryVersionThatItIsSaidToBeTestedWith holds the engine's list to the schedulers that
+// e2e/differential can be compiled with: that of e2e/go.mod, and one for each e2e/kube-VERSION.mod.
+func TestTheEngineIsComparedWithEveryVersionThatItIsSaidToBeTestedWith(t *testing.T) {
+	text, err := os.ReadFile("simcluster/kubeversion/version.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	minor := regexp.MustCompile(`1\.\d+`)
+	older, err := filepath.Glob("e2e/kube-*.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var compared []string
+	for _, file := range append(older, string(text)) {
+		compared = append(compared, minor.FindString(file))
+	}
+	if !slices.Equal(compared, placement.TestedVersions) {
+		t.Errorf("compared with %v, tested is said to be %v", compared, placement.TestedVersions)
 	}
 }

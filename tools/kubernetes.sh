@@ -11,4 +11,13 @@ for module in . simcluster e2e; do
     s#(k8s\.io/kubernetes) v[0-9.]+#\1 $kubernetes#" "$module/go.mod"
   go -C "$module" mod tidy
 done
-git --no-pager diff --stat -- '*go.mod' '*go.sum'
+# The older versions with which the scheduling engine is compared, too: e2e/kube-1.36.mod is e2e/go.mod with that version.
+for file in e2e/kube-*.mod; do
+  version=$(basename "${file#*kube-}" .mod)
+  older=$(awk '$1 == "k8s.io/kubernetes" && $2 == "=>" { print $4 }' "$file")
+  sed -E "s#(k8s\.io/[a-z-]+) ${staging//./\\.}#\1 v0.${older#v1.}#g; s#(k8s\.io/kubernetes) $kubernetes\$#\1 $older#
+    s#^replace \(#&\n\tk8s.io/kubernetes => k8s.io/kubernetes $older#" e2e/go.mod >"$file"
+  cat e2e/go.sum >>"${file%.mod}.sum" && sort -u -o "${file%.mod}.sum" "${file%.mod}.sum"
+  go -C e2e vet -mod=mod -modfile="${file#e2e/}" -tags="kubernetes$version" ./differential
+done
+git --no-pager diff --stat -- '*.mod' '*.sum'

@@ -120,6 +120,9 @@ type candidate struct {
 func (c candidate) Name() string                 { return c.name }
 func (c candidate) Victims() *extenderv1.Victims { return c.victims }
 
+// NumPodGroupDisruptions is 0: no snapshot has pod groups. kube-scheduler has it from 1.37.
+func (c candidate) NumPodGroupDisruptions() int { return 0 }
+
 // choice is the sink of the scheduler's log, which contains every node's score at level 10.
 var _ logr.LogSink = (*choice)(nil)
 

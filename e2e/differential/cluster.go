@@ -108,7 +108,7 @@ func (c *Cluster) step(ctx context.Context, pending *corev1.Pod) (Step, error) {
 		}
 	}
 	// A nomination that merely stays has a message about why nothing was preempted.
-	if !strings.Contains(step.Decision.Message, "preemption:") {
+	if _, preemption, said := strings.Cut(step.Decision.Message, "preemption: "); !said || strings.HasPrefix(preemption, placementFound) {
 		step.Decision.Nominated = pod.Status.NominatedNodeName
 		step.Decision.Victims, err = c.victims(ctx, before, pod)
 	}

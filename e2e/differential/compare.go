@@ -78,10 +78,23 @@ func Compare(ctx context.Context, step Step) (*Comparison, error) {
 	if len(schedulers) > 1 || len(engines) > 1 {
 		result = Tied
 	}
-	if missing(engines, schedulers) || !engine.Sampled && missing(schedulers, engines) || engine.Message != step.Decision.Message {
+	if missing(engines, schedulers) || !engine.Sampled && missing(schedulers, engines) || !sameMessage(engine, step.Decision) {
 		result = Different
 	}
 	return &Comparison{step, engine, result}, nil
+}
+
+// placementFound is how a message of kube-scheduler about a preemption begins, from 1.37.
+const placementFound = "found a potential placement for pod"
+
+// sameMessage compares messages; where there is a tie, each names the node of its own choice.
+func sameMessage(engine, scheduler Decision) bool {
+	if engine.Equals == nil {
+		return engine.Message == scheduler.Message
+	}
+	one, _, found := strings.Cut(engine.Message, placementFound)
+	other, _, alsoFound := strings.Cut(scheduler.Message, placementFound)
+	return one == other && found == alsoFound
 }
 
 // missing reports whether one of some decisions is not among others.

@@ -24,7 +24,7 @@ func NewEngine(s *Snapshot) *Engine {
 		cluster: placement.New(placement.Snapshot{
 			Nodes: s.Nodes, Pods: s.Pods, PDBs: s.Budgets, Namespaces: s.Namespaces, PriorityClasses: s.Classes,
 			Services: s.Services, ReplicaSets: s.ReplicaSets, StatefulSets: s.StatefulSets,
-			ReplicationControllers: s.ReplicationControllers,
+			ReplicationControllers: s.ReplicationControllers, Version: SchedulerVersion,
 		}),
 		pods: map[string]*placement.Pod{}, ending: map[string]bool{},
 	}

@@ -31,9 +31,8 @@ func DecideInProcess(ctx context.Context, s *Snapshot) (steps []Step, after *Sna
 		return nil, nil, err
 	}
 	defer p.stop(cancel)
-	next := p.scheduler.NextPod
 	for range s.Pending() {
-		step, err := p.step(ctx, next)
+		step, err := p.step(ctx, p.pop)
 		if err != nil {
 			return steps, nil, err
 		}
@@ -63,7 +62,7 @@ func DecideOneInProcess(ctx context.Context, s *Snapshot, pod string, order *ran
 		}
 	}
 	return p.step(ctx, func(logger klog.Logger) (*framework.QueuedPodInfo, error) {
-		return p.scheduler.SchedulingQueue.PopSpecificPod(logger, subject), nil
+		return p.popOne(klog.NewContext(ctx, logger), subject)
 	})
 }
 
@@ -97,7 +96,7 @@ func newProcess(ctx context.Context, s *Snapshot) (*process, error) {
 	p.client.PrependReactor("delete", "pods", p.delete)
 	p.client.PrependReactor("patch", "pods", p.patch)
 
-	informers := scheduler.NewInformerFactory(p.client, 0)
+	informers := newInformers(p.client)
 	p.informers = informers
 	ctx = klog.NewContext(ctx, logr.Discard())
 	var err error
@@ -145,7 +144,7 @@ func (p *process) loaded(context.Context) bool {
 				return false
 			}
 		case waits(pod):
-			if _, queued := p.scheduler.SchedulingQueue.GetPod(pod.Name, pod.Namespace); !queued {
+			if !p.queued(pod) {
 				return false
 			}
 		}
@@ -179,13 +178,13 @@ func (p *process) step(ctx context.Context, next func(klog.Logger) (*framework.Q
 	defer closeQueue()
 	before := p.snapshot()
 	p.popped, p.failed, p.nominated = nil, false, ""
-	p.scheduler.NextPod = func(logger klog.Logger) (*framework.QueuedPodInfo, error) {
+	p.takeFrom(func(logger klog.Logger) (*framework.QueuedPodInfo, error) {
 		info, err := next(logger)
 		if err == nil && info != nil {
 			p.popped = info.Pod
 		}
 		return info, err
-	}
+	})
 	p.choice.forget()
 	p.deleted = nil
 	p.scheduler.ScheduleOne(klog.NewContext(ctx, logr.New(&p.choice)))

@@ -198,7 +198,7 @@ func newForecast(s *Snapshot, jobs []Job) *forecast {
 	f.cluster = placement.New(placement.Snapshot{
 		Nodes: s.Nodes, Pods: f.pods, PDBs: s.Budgets, Namespaces: namespaces, PriorityClasses: s.PriorityClasses,
 		Services: s.Services, ReplicationControllers: s.ReplicationControllers, ReplicaSets: s.ReplicaSets, StatefulSets: s.StatefulSets,
-		Devices: s.devices(), Storage: s.storage(),
+		Devices: s.devices(), Storage: s.storage(), Version: s.Version,
 	})
 	f.apiServer = podadmission.New(podadmission.Cluster{
 		Namespaces: namespaces, PriorityClasses: s.PriorityClasses, RuntimeClasses: s.RuntimeClasses, LimitRanges: s.LimitRanges, Quotas: s.Quotas,

@@ -161,8 +161,9 @@ func TestARuleForExitCodesIsAReasonIfItWouldChangeWhatAnEvictionDoes(t *testing.
 func TestAForecastForAnUntestedVersionOfKubernetesSaysSo(t *testing.T) {
 	for version, want := range map[string]string{
 		"v1.36.2":         "",
-		"v1.34.1-gke.100": "the forecast was compared with Kubernetes 1.36, and this cluster is of version 1.34",
-		"unknown":         "the forecast was compared with Kubernetes 1.36, and this cluster is of an unknown version",
+		"v1.37.0":         "",
+		"v1.34.1-gke.100": "the forecast was compared with Kubernetes 1.36 and 1.37, and this cluster is of version 1.34",
+		"unknown":         "the forecast was compared with Kubernetes 1.36 and 1.37, and this cluster is of an unknown version",
 	} {
 		s := tutorial()
 		s.Version = version

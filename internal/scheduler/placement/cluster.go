@@ -32,6 +32,8 @@ type Snapshot struct {
 	Devices *Devices
 	// Storage is the objects that volume claims are bound to; nil if they are not known.
 	Storage *Storage
+	// Version is that of the API server, "v1.37.1": its scheduler's rules apply. "" has those of the newest tested one.
+	Version string
 }
 
 // Cluster is the nodes of a cluster and what runs on them.
@@ -89,6 +91,7 @@ type facts struct {
 	spreading       spreading
 	devices         *devices // nil where they are not known, as is storage
 	storage         *storage
+	rules           rules
 	// changes counts what was done to nodes.
 	changes *uint32
 	work    *workspace
@@ -98,8 +101,8 @@ type facts struct {
 func New(snapshot Snapshot) *Cluster {
 	c := &Cluster{
 		facts: facts{
-			slots: newSlots(), namespaces: map[string]labels.Set{}, priorityClasses: map[string]*schedulingv1.PriorityClass{},
-			spreading: newSpreading(&snapshot), changes: new(uint32), work: &workspace{},
+			slots: newSlots(rulesOf(snapshot.Version)), namespaces: map[string]labels.Set{}, priorityClasses: map[string]*schedulingv1.PriorityClass{},
+			spreading: newSpreading(&snapshot), rules: rulesOf(snapshot.Version), changes: new(uint32), work: &workspace{},
 		},
 		nominated: map[*Pod]string{}, owner: new(byte), shared: map[string]sharedClaim{},
 	}
@@ -130,8 +133,8 @@ func New(snapshot Snapshot) *Cluster {
 			}
 			pod := c.Pod(object)
 			c.pending = append(c.pending, pod)
-			// Room is kept for pods of the scheduling queue only: not for gated ones or another scheduler's.
-			if nominee := object.Status.NominatedNodeName; nominee != "" && !gated(pod) {
+			// Another scheduler's nominations count for nothing.
+			if nominee := object.Status.NominatedNodeName; nominee != "" && !foreign(pod) && (c.rules.gatedNominations || !gated(pod)) {
 				c.Nominate(pod, nominee)
 			}
 			continue

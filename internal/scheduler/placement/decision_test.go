@@ -343,14 +343,14 @@ func TestANodeThatChangesKeepsItsPods(t *testing.T) {
 	}
 }
 
-func TestRoomIsKeptForNominatedPodsOfTheQueueOnly(t *testing.T) {
+func TestRoomIsKeptForNominatedPodsOfThisScheduler(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*corev1.Pod)
 		want   Kind
 	}{
 		"a pod of the queue":         {func(*corev1.Pod) {}, Unschedulable},
 		"another scheduler's pod":    {func(p *corev1.Pod) { p.Spec.SchedulerName = "another" }, Bound},
-		"a pod behind a gate":        {func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "quota"}} }, Bound},
+		"a pod behind a gate":        {func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "quota"}} }, Unschedulable},
 		"a pod that is lower anyway": {func(p *corev1.Pod) { low := int32(1); p.Spec.Priority = &low }, Bound},
 	} {
 		t.Run(name, func(t *testing.T) {

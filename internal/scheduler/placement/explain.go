@@ -73,9 +73,13 @@ func (c *Cluster) Explain(pod *Pod) Explanation {
 	cy := c.cycle(pod)
 	verdicts := cy.everywhere()
 	others := cy.notAmong()
+	nominee, nominated := c.reserved(pod)
 	var fits []int
 	for at, v := range verdicts {
 		n := NodeExplanation{Node: c.nodes[at].name}
+		if v == notTried && nominated && at == nominee { // It was tried first, although the pod's affinity does not name it.
+			v = cy.at(at)
+		}
 		n.Reasons, n.Detail = cy.reasons(at, v)
 		if v == notTried {
 			n.Reasons, n.Detail = []string{others}, others
@@ -94,7 +98,7 @@ func (c *Cluster) Explain(pod *Pod) Explanation {
 		return e
 	}
 	afterwards, why := cy.evictions(verdicts, e.Nodes)
-	e.Message = cy.message(verdicts, e.Nodes, afterwards, why)
+	e.Message = cy.message(verdicts, e, afterwards, why)
 	return e
 }
 
@@ -197,7 +201,8 @@ func (cy *cycle) bare(n *node) []string {
 }
 
 // message is the text of framework.FitError.
-func (cy *cycle) message(verdicts []verdict, nodes []NodeExplanation, afterwards map[string]int, why string) string {
+func (cy *cycle) message(verdicts []verdict, e Explanation, afterwards map[string]int, why string) string {
+	nodes := e.Nodes
 	if len(nodes) == 0 {
 		return "no nodes available to schedule pods"
 	}
@@ -214,11 +219,17 @@ func (cy *cycle) message(verdicts []verdict, nodes []NodeExplanation, afterwards
 		}
 		text += histogram(reasons)
 	}
-	if slices.ContainsFunc(nodes, func(n NodeExplanation) bool { return len(n.Victims) > 0 }) {
+	preempts := slices.ContainsFunc(nodes, func(n NodeExplanation) bool { return len(n.Victims) > 0 })
+	switch {
+	case preempts && cy.c.rules.plainMessages:
+		why = fmt.Sprintf("found a potential placement for pod on node %s, preempting %d victims", e.Decision.Node, len(e.Decision.Victims))
+	case preempts:
 		return text
-	}
-	if why == "" {
+	case why == "":
 		why = head + histogram(afterwards)
+	}
+	if cy.c.rules.plainMessages {
+		return text + " preemption: " + why
 	}
 	claims := "no new claims to deallocate"
 	if cy.pod.wants != nil && cy.pod.wants.missing == "" {

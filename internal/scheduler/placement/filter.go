@@ -60,9 +60,9 @@ type arrival struct {
 	// Topology spread constraints. spreadAll: nodes without all keys of the soft ones do not count for these.
 	hard, soft []constraint
 	spreadAll  bool
-	// images of its containers and volumes, as nodes name them; containers is by how many they are divided.
+	// images of its containers and volumes, as nodes name them; imageCount is by how many their scores are divided.
 	images      []string
-	containers  int
+	imageCount  int
 	memo        memo
 	asked       int // how often a pod of this shape has looked for a node
 	approximate []string
@@ -88,7 +88,10 @@ func (c *Cluster) arrive(p *Pod) {
 	}
 	a.hard = p.constraints(corev1.DoNotSchedule)
 	a.soft, a.spreadAll = c.softConstraints(p)
-	a.images, a.containers = images(spec), len(spec.InitContainers)+len(spec.Containers)
+	a.images, a.imageCount = images(spec), len(spec.InitContainers)+len(spec.Containers)
+	if c.rules.imageVolumes {
+		a.imageCount = len(a.images)
+	}
 	a.approximate = c.unmodelled(p)
 	p.arrival = a
 }

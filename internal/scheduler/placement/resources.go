@@ -43,10 +43,11 @@ func (q quantities) add(other quantities, sign int64) quantities {
 type slots struct {
 	of    map[corev1.ResourceName]int
 	names []corev1.ResourceName
+	rules rules
 }
 
-func newSlots() *slots {
-	s := &slots{of: map[corev1.ResourceName]int{}}
+func newSlots(rules rules) *slots {
+	s := &slots{of: map[corev1.ResourceName]int{}, rules: rules}
 	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage} {
 		s.slot(name)
 	}
@@ -177,10 +178,12 @@ func (s *slots) allDemands(pod *corev1.Pod) demands {
 	d := demands{requests: s.quantities(requests), score: cpuAndMemory(resourcehelpers.PodRequests(pod, options{
 		NonMissingContainerRequests: unaskedList(), SkipPodLevelResources: true,
 	}))}
-	held := options{UseStatusResources: true, InPlacePodLevelResourcesVerticalScalingEnabled: true}
-	heldRequests := requests
+	held, holder, heldRequests := options{UseStatusResources: true, InPlacePodLevelResourcesVerticalScalingEnabled: true}, pod, requests
 	if resized(pod) {
-		heldRequests = resourcehelpers.PodRequests(pod, held)
+		if !s.rules.resizeByPod {
+			held, holder = options{}, effective(pod)
+		}
+		heldRequests = resourcehelpers.PodRequests(holder, held)
 	}
 	d.held = s.quantities(heldRequests)
 	// framework.PodInfo.CalculateResource
@@ -194,16 +197,16 @@ func (s *slots) allDemands(pod *corev1.Pod) demands {
 			}
 		}
 	}
-	d.heldForScore = cpuAndMemory(resourcehelpers.PodRequests(pod, held))
+	d.heldForScore = cpuAndMemory(resourcehelpers.PodRequests(holder, held))
 	return d
 }
 
-// resized reports whether the status of a pod has other resources than its spec.
+// resized reports whether the status of a pod may give it other resources than its spec.
 func resized(pod *corev1.Pod) bool {
 	differs := func(containers []corev1.Container, statuses []corev1.ContainerStatus) bool {
 		for i := range statuses {
 			status := &statuses[i]
-			if status.Resources == nil {
+			if status.Resources == nil && status.AllocatedResources == nil {
 				continue
 			}
 			of := slices.IndexFunc(containers, func(c corev1.Container) bool { return c.Name == status.Name })
@@ -211,14 +214,66 @@ func resized(pod *corev1.Pod) bool {
 				continue
 			}
 			asked := containers[of].Resources.Requests
-			if !equalResources(status.Resources.Requests, asked) || status.AllocatedResources != nil && !equalResources(status.AllocatedResources, asked) {
+			if status.Resources != nil && !equalResources(status.Resources.Requests, asked) ||
+				status.AllocatedResources != nil && !equalResources(status.AllocatedResources, asked) {
 				return true
 			}
 		}
 		return false
 	}
-	return pod.Status.Resources != nil || differs(pod.Spec.Containers, pod.Status.ContainerStatuses) ||
-		differs(pod.Spec.InitContainers, pod.Status.InitContainerStatuses)
+	return pod.Status.Resources != nil || pod.Status.AllocatedResources != nil || resourcehelpers.IsPodResizeInfeasible(pod) ||
+		differs(pod.Spec.Containers, pod.Status.ContainerStatuses) || differs(pod.Spec.InitContainers, pod.Status.InitContainerStatuses)
+}
+
+// effective is a pod that requests what a resized one holds by the rules of Kubernetes 1.36, which look at each container
+// by itself (component-helpers v0.36, determineEffectiveRequests).
+func effective(pod *corev1.Pod) *corev1.Pod {
+	infeasible := resourcehelpers.IsPodResizeInfeasible(pod)
+	requests := func(asked, actual, allocated corev1.ResourceList) corev1.ResourceList {
+		if infeasible {
+			return greatest(actual, allocated)
+		}
+		return greatest(asked, actual, allocated)
+	}
+	containers := func(containers []corev1.Container, statuses []corev1.ContainerStatus, counts func(*corev1.Container) bool) []corev1.Container {
+		containers = slices.Clone(containers)
+		for i := range containers {
+			c := &containers[i]
+			of := slices.IndexFunc(statuses, func(s corev1.ContainerStatus) bool { return s.Name == c.Name })
+			if of >= 0 && statuses[of].Resources != nil && counts(c) {
+				c.Resources.Requests = requests(c.Resources.Requests, statuses[of].Resources.Requests, statuses[of].AllocatedResources)
+			}
+		}
+		return containers
+	}
+	copied := *pod
+	spec, status := &copied.Spec, &pod.Status
+	spec.Containers = containers(spec.Containers, status.ContainerStatuses, func(*corev1.Container) bool { return true })
+	spec.InitContainers = containers(spec.InitContainers, status.InitContainerStatuses, func(c *corev1.Container) bool {
+		return c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
+	})
+	if resourcehelpers.IsPodLevelRequestsSet(pod) && status.Resources != nil {
+		held := requests(spec.Resources.Requests, status.Resources.Requests, status.AllocatedResources)
+		podLevel := corev1.ResourceList{}
+		for name := range spec.Resources.Requests {
+			podLevel[name] = held[name]
+		}
+		spec.Resources = &corev1.ResourceRequirements{Requests: podLevel}
+	}
+	return &copied
+}
+
+// greatest has the greatest amount of each resource.
+func greatest(lists ...corev1.ResourceList) corev1.ResourceList {
+	most := corev1.ResourceList{}
+	for _, list := range lists {
+		for name, amount := range list {
+			if known, has := most[name]; !has || amount.Cmp(known) > 0 {
+				most[name] = amount
+			}
+		}
+	}
+	return most
 }
 
 func equalResources(a, b corev1.ResourceList) bool {

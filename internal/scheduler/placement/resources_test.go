@@ -37,7 +37,7 @@ func TestTheShortSumOfAnOrdinaryPodIsTheLongOne(t *testing.T) {
 				pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, status)
 			}
 		}
-		s := newSlots()
+		s := newSlots(rulesOf(""))
 		short, long := s.demands(pod), s.allDemands(pod)
 		if !equalQuantities(short.requests, long.requests) || !equalQuantities(short.held, long.held) || short.score != long.score || short.heldForScore != long.heldForScore {
 			t.Fatalf("%+v, not %+v", short, long)
@@ -55,7 +55,7 @@ func equalQuantities(a, b quantities) bool {
 }
 
 func TestAPodWithoutRequestsCountsInScores(t *testing.T) {
-	s := newSlots()
+	s := newSlots(rulesOf(""))
 	always := corev1.ContainerRestartPolicyAlways
 	with := func(change func(*corev1.Pod)) *corev1.Pod {
 		p := asking(nil)

@@ -62,8 +62,13 @@ func (c *Cluster) decide(pod *Pod) (decision Decision, lost bool) {
 
 // gated reports whether the default scheduler leaves a pod alone.
 func gated(pod *Pod) bool {
-	spec := &pod.object.Spec
-	return len(spec.SchedulingGates) > 0 || spec.SchedulerName != "" && spec.SchedulerName != defaultScheduler
+	return len(pod.object.Spec.SchedulingGates) > 0 || foreign(pod)
+}
+
+// foreign reports whether a pod belongs to another scheduler.
+func foreign(pod *Pod) bool {
+	name := pod.object.Spec.SchedulerName
+	return name != "" && name != defaultScheduler
 }
 
 const defaultScheduler = "default-scheduler"

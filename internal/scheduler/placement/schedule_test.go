@@ -33,8 +33,8 @@ func TestTheTutorialOfThreeNodesEndsInOneEviction(t *testing.T) {
 		{"low-worker-0", 1000, "3", Bound, "node-2", 2, ""},
 		{"low-worker-1", 1000, "3", Bound, "node-3", 1, ""},
 		{"high-master", 1000000, "1", Bound, "node-1", 1, ""},
-		{"high-worker-0", 1000000, "3", Preempts, "node-2", 2, "0/3 nodes are available: 3 Insufficient cpu."},
-		{"low-worker-2", 1000, "3", Unschedulable, "", 0, "0/3 nodes are available: 3 Insufficient cpu. no new claims to deallocate, preemption: 0/3 nodes are available: 3 No preemption victims found for incoming pod."},
+		{"high-worker-0", 1000000, "3", Preempts, "node-2", 2, "0/3 nodes are available: 3 Insufficient cpu. preemption: found a potential placement for pod on node node-2, preempting 1 victims"},
+		{"low-worker-2", 1000, "3", Unschedulable, "", 0, "0/3 nodes are available: 3 Insufficient cpu. preemption: 0/3 nodes are available: 3 No preemption victims found for incoming pod."},
 	} {
 		pod := c.Pod(prioritised(step.name, step.priority, amounts("cpu", step.cpu, "memory", "1Gi")))
 		e := c.Explain(pod)

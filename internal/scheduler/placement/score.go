@@ -381,7 +381,7 @@ func (c *Cluster) imageScores(pod *Pod, nodes []int, scores []int64) bool {
 	if len(found) == 0 {
 		return false
 	}
-	largest := int64(largestEach * pod.arrival.containers)
+	largest := int64(largestEach * pod.arrival.imageCount)
 	for i, at := range nodes {
 		var sum int64
 		for _, image := range found {

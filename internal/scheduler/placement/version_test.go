@@ -1,6 +1,10 @@
 package placement
 
-import "testing"
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+)
 
 func TestOnlyTheTestedVersionsOfKubernetesAreTested(t *testing.T) {
 	for version, want := range map[string]string{
@@ -9,12 +13,60 @@ func TestOnlyTheTestedVersionsOfKubernetesAreTested(t *testing.T) {
 		"v1.36.3-gke.1234":          "",
 		"v1.36.0+k3s1":              "",
 		"v1.34.1-eks-3025e55":       "of version 1.34",
-		"v1.37.0-alpha.1":           "of version 1.37",
+		"v1.37.1":                   "",
+		"v1.38.0-alpha.1":           "of version 1.38",
 		"v0.0.0-master+$Format:%H$": "of version 0.0",
 		"unknown":                   "of an unknown version",
 	} {
 		if got := Untested(version); got != want {
 			t.Errorf("%q is %q, not %q", version, got, want)
+		}
+	}
+}
+
+// TestTheRulesAreThoseOfTheClustersVersion has one pod for each rule in which 1.36 and 1.37 differ.
+func TestTheRulesAreThoseOfTheClustersVersion(t *testing.T) {
+	node := func() *corev1.Node { return machine("node-1", amounts("cpu", "4", "memory", "4Gi")) }
+	gate := prioritised("gated", 0, amounts("cpu", "3"))
+	gate.Spec.SchedulingGates, gate.Status.NominatedNodeName = []corev1.PodSchedulingGate{{Name: "example.com/quota"}}, "node-1"
+	// Two containers trade a cpu: each one's greatest is 3, the greatest sum is 4.
+	trade := prioritised("trade", 100, nil)
+	trade.Spec.NodeName = "node-1"
+	for name, cpu := range map[string][2]string{"a": {"1", "2"}, "b": {"2", "1"}} {
+		asked, actual := amounts("cpu", cpu[0]), amounts("cpu", cpu[1])
+		trade.Spec.Containers = append(trade.Spec.Containers, corev1.Container{Name: name, Resources: corev1.ResourceRequirements{Requests: asked}})
+		trade.Status.ContainerStatuses = append(trade.Status.ContainerStatuses, corev1.ContainerStatus{
+			Name: name, Resources: &corev1.ResourceRequirements{Requests: actual}, AllocatedResources: asked,
+		})
+	}
+	for name, test := range map[string]struct {
+		beside  *corev1.Pod
+		cpu     string
+		want136 Kind
+		want137 Kind
+	}{
+		"a gated pod keeps the room on its node from 1.37":                     {gate, "2", Bound, Unschedulable},
+		"containers that trade resources hold the sum of the pod from 1.37 on": {trade, "1", Unschedulable, Bound},
+	} {
+		for version, want := range map[string]Kind{"v1.36.1": test.want136, "v1.37.1": test.want137, "": test.want137} {
+			c := New(Snapshot{Nodes: []*corev1.Node{node()}, Pods: []*corev1.Pod{test.beside}, Version: version})
+			if got := c.Schedule(c.Pod(prioritised("new", 0, amounts("cpu", test.cpu)))).Kind; got != want {
+				t.Errorf("%s: in %q a pod is %s, not %s", name, version, got, want)
+			}
+		}
+	}
+}
+
+func TestImageVolumesCountInTheScoreOfImagesFrom137(t *testing.T) {
+	pod := prioritised("pod", 0, amounts("cpu", "1"))
+	pod.Spec.Containers[0].Image = "web:1"
+	pod.Spec.Volumes = []corev1.Volume{{VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: "model:1"}}}}
+	for version, want := range map[string]int{"v1.36.1": 1, "v1.37.1": 2} {
+		c := New(Snapshot{Version: version})
+		p := c.Pod(pod)
+		c.arrive(p)
+		if got := p.arrival.imageCount; got != want {
+			t.Errorf("in %s the score is divided by %d images, not %d", version, got, want)
 		}
 	}
 }

@@ -17,7 +17,7 @@ func Admit(node *corev1.Node, pod *corev1.Pod, others []*corev1.Pod) (reason, me
 		func(context.Context, bool) (*corev1.Node, error) { return node, nil },
 		kubelet.NewAdmissionFailureHandlerStub(),
 		func(*framework.NodeInfo, *kubelet.PodAdmitAttributes) error { return nil })
-	result := handler.Admit(&kubelet.PodAdmitAttributes{Pod: pod, OtherPods: others})
+	result := handler.Admit(context.Background(), &kubelet.PodAdmitAttributes{Pod: pod, OtherPods: others})
 	if result.Admit {
 		return "", ""
 	}
