@@ -143,7 +143,7 @@ func (p *process) loaded(context.Context) bool {
 			if _, err := p.scheduler.Cache.GetPod(pod); err != nil {
 				return false
 			}
-		case waits(pod):
+		case queues(pod):
 			if !p.queued(pod) {
 				return false
 			}

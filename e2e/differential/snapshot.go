@@ -78,9 +78,11 @@ func (s *Snapshot) objects() []runtime.Object {
 }
 
 // waits reports whether the scheduler tries a pod.
-func waits(pod *corev1.Pod) bool {
-	return pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil && len(pod.Spec.SchedulingGates) == 0 &&
-		pod.Spec.SchedulerName == corev1.DefaultSchedulerName && !finished(pod)
+func waits(pod *corev1.Pod) bool { return queues(pod) && len(pod.Spec.SchedulingGates) == 0 }
+
+// queues reports whether a pod is in the scheduler's queue, if only behind a gate.
+func queues(pod *corev1.Pod) bool {
+	return pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil && pod.Spec.SchedulerName == corev1.DefaultSchedulerName && !finished(pod)
 }
 
 func finished(pod *corev1.Pod) bool {

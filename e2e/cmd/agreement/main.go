@@ -27,6 +27,8 @@ func main() {
 	flag.Uint64Var(&o.seeds, "seeds", 20_000, "number of snapshots")
 	flag.StringVar(&o.recordings, "recordings", "", "recordings of Kueue: a file or a directory (default those of the repository)")
 	flag.StringVar(&o.output, "output", "-", "file to write; - for standard output")
+	flag.BoolVar(&o.totals, "totals", false, "compare with kube-scheduler only, and write one row with the totals, for -older")
+	flag.StringVar(&o.older, "older", "", "file with the rows of comparisons with older versions of kube-scheduler")
 	flag.Usage = func() {
 		fmt.Fprintln(flag.CommandLine.Output(), "Compare the engine with kube-scheduler and with recordings of Kueue, and write a page with the counts.\n\nFlags:")
 		flag.PrintDefaults()
@@ -42,8 +44,9 @@ func main() {
 }
 
 type options struct {
-	root, recordings, output string
-	first, seeds             uint64
+	root, recordings, output, older string
+	first, seeds                    uint64
+	totals                          bool
 }
 
 // errDifferent is the result of a comparison with differences; the page names their number.
@@ -62,13 +65,27 @@ func (o options) run(ctx context.Context) error {
 	if p.scheduler, err = compareSnapshots(ctx, o.first, o.seeds); err != nil {
 		return err
 	}
+	if o.totals {
+		return o.finish(p.row(), p.differences())
+	}
+	if o.older != "" {
+		rows, err := os.ReadFile(o.older)
+		if err != nil {
+			return err
+		}
+		p.older = string(rows)
+	}
 	if p.kueue, p.release, err = compareRecordings(o.recordings); err != nil {
 		return err
 	}
-	if err := o.write(p.markdown()); err != nil {
+	return o.finish(p.markdown(), p.differences())
+}
+
+func (o options) finish(text string, differences int) error {
+	if err := o.write(text); err != nil {
 		return err
 	}
-	if p.differences() > 0 {
+	if differences > 0 {
 		return errDifferent
 	}
 	return nil

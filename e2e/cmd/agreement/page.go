@@ -14,6 +14,14 @@ type page struct {
 	scheduler    *differential.Tally
 	kueue        []replayed
 	release      string
+	older        string // rows of the table of older versions of kube-scheduler
+}
+
+// row is the totals as a row of the table of older versions.
+func (p *page) row() string {
+	c := p.scheduler.Sum()
+	return fmt.Sprintf("| v%s | %d | %d | %d | %d | %d |\n", differential.SchedulerVersion, c.Decisions(),
+		c.Results[differential.Equal], c.Results[differential.Tied], c.Results[differential.Approximate], c.Results[differential.Different])
 }
 
 func (p *page) differences() int {
@@ -54,6 +62,14 @@ are relative to the sample.
 		row(name, p.scheduler.Of(name))
 	}
 	row("**all**", sum)
+	if p.older != "" {
+		fmt.Fprintf(&b, `
+The engine follows the rules of the cluster's version. With an older one, on as many snapshots, compared with the code of that version:
+
+| kube-scheduler | decisions | equal | tied | approximate | different |
+|---|---:|---:|---:|---:|---:|
+%s`, p.older)
+	}
 
 	var all replayed
 	for _, f := range p.kueue {
