@@ -32,7 +32,7 @@ for step in job.steps():
     with step:  # repeated if a worker is lost during the step
         for inputs, targets in step.batches(dataset):
             step.backward(nn.functional.cross_entropy(model(inputs), targets))
-        loss = step.reduce()  # adds the gradients of all ranks, and waits until the step counts
+        loss = step.reduce()  # adds the gradients of all ranks, and waits until the step is committed
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         scheduler.step()

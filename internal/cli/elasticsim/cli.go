@@ -18,10 +18,10 @@ func NewRoot(version string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "elastic-sim",
 		Short: "Run the scheduling engine without a cluster",
-		Long: `elastic-sim runs the scheduling engine behind the forecasts of terraform plan. The
-engine decides which workloads are admitted, queued or evicted, as Kueue and
-kube-scheduler would. "run" and "compare" simulate days of a cluster in seconds and
-need no cluster; "forecast" reads one. No command changes a cluster.`,
+		Long: `elastic-sim predicts what Kueue and kube-scheduler will do: which workloads are
+admitted, queued or evicted. It uses the engine behind the forecasts of terraform plan.
+"run" and "compare" simulate days of a cluster in seconds and need no cluster;
+"forecast" reads one. No command changes a cluster.`,
 		Example: `  elastic-sim run examples/scenarios/elastic-scheduling.yaml -o report.html
   elastic-sim forecast -f job.yaml`,
 		Version: version,

@@ -29,7 +29,7 @@ func newRun() *cobra.Command {
 	var flags runFlags
 	c := &cobra.Command{
 		Use:   "run SCENARIO",
-		Short: "Run a scenario in virtual time",
+		Short: "Simulate a scenario file: days in seconds",
 		Long: `Simulate a scenario, in which jobs arrive, wait, compute, shrink, are evicted and end,
 and print waiting times by priority, utilisation, evictions, lost work and goodput.
 Quota follows Kueue's rules, placement follows kube-scheduler's rules, and elastic jobs

@@ -23,7 +23,7 @@ func newCheckpointAge() *cobra.Command {
 	config := checkpointage.Config{Rule: rule.Default}
 	cmd := &cobra.Command{
 		Use:   "checkpoint-age",
-		Short: "Let Kueue evict first what loses the least work",
+		Short: "Make Kueue evict first the workloads that lose the least work",
 		Long: `Set the annotation kueue.x-k8s.io/priority-boost of Workloads by the age of their last
 checkpoints. Among Workloads of a priority class, Kueue then evicts first the one with
 the most recent checkpoint. Requires Kueue's feature gate PriorityBoost (v0.17, alpha).

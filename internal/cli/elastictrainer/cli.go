@@ -41,9 +41,9 @@ func NewRoot(version string) *cobra.Command {
 		Use:   "elastic-trainer",
 		Short: "Train models with preemptible workers",
 		Long: `elastic-trainer trains Keras models (functional API, in ElasticDL's format) and Python
-scripts with workers that may be preempted, killed and replaced at any time. The final
-Keras model is bit-identical. With a script, every record is counted once per epoch;
-results of scripts may differ between different hardware.
+scripts. Workers may be preempted, killed and replaced at any time. A Keras model is
+bit-identical to that of an uninterrupted run. With a script, every record counts once
+per epoch, except with --elastic=restart; its results may differ on other hardware.
 
 The same binary runs as master and worker of an elastic_training_job, or trains on one
 machine without a cluster.

@@ -39,18 +39,18 @@ func newSubmit(version string) *cobra.Command {
 		Use:   "submit --job-name NAME --model-file FILE|--model NAME --train-data-dir DIR",
 		Short: "Submit a training job to a cluster, without Terraform",
 		Long: `Create a training job in the cluster of the kubeconfig: the same objects as resource
-elastic_training_job of the Terraform provider. The flags of ElasticDL's client are
-accepted with its defaults for the pods' resources. Flags that cannot have the meaning
-that they had are reported with what takes their place: no image is built for a job, so
-that --image_base is replaced by the trainer's image and --repository has no effect.
+elastic_training_job of the Terraform provider. Accepts the flags of ElasticDL's client,
+with its defaults for CPU and memory. Some of these flags no longer apply; submit names
+the replacement. No image is built: --image_base is replaced by the trainer's image, and
+--repository is ignored.
 
-Paths of data are paths in the pods. The trainer's image contains no records, so that
-without --volume-name the PersistentVolumeClaim of --claim-name is mounted at the first
-folder of --train-data-dir. Workers and master need no permissions from you: the job
-gets a ServiceAccount of its own, whose Role you must be allowed to create.
+Paths of data are paths in the pods. The image contains no data: unless you set
+--volume-name, the PersistentVolumeClaim of --claim-name is mounted at the first folder
+of --train-data-dir, for example at /data for /data/mnist/train. submit creates a
+ServiceAccount and a Role for the job's pods; you need permission to create them.
 
-With --dry-run the objects are printed and nothing is created. The printed Job is
-suspended, as every job is until all its objects exist.`,
+With --dry-run the objects are printed and nothing is created. The printed Job has
+"suspend: true": set it to false when all objects have been created.`,
 		Example: `  elastic-trainer submit --job_name=low-prio-job \
       --model_file=examples/models/mnist_functional_api.py \
       --train_data_dir=/data/mnist/train --num_worker=2 --grads_to_wait=2 \
@@ -65,13 +65,13 @@ suspended, as every job is until all its objects exist.`,
 	f.StringVar(&s.spec.Data.Training, "train-data-dir", "", "training data in the pods: a directory, a file, s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, or synthetic://digits?records=10000&seed=1; with --worker-command also indices://NAME?records=N (required, except with --elastic=restart)")
 	f.StringVar(&s.spec.Output, "model-dir", "", "`directory` in a volume for model and checkpoints (default: the model is kept in ConfigMap NAME-model)")
 	f.StringVar(&s.checkpoint.Directory, "checkpoint-dir", "", "`directory` in a volume for checkpoints (default MODEL_DIR/checkpoints)")
-	f.StringVar(&s.image, "image", "", "the trainer's image, of master and workers (default the published one of this version)")
-	f.StringVar(&s.imageBase, "image-base", "", "ElasticDL's base image; replaced by the trainer's image unless it is called elastic-trainer")
-	f.StringVar(&s.repository, "repository", "", "of no effect: no image is built, so that none is pushed")
+	f.StringVar(&s.image, "image", "", "image of master and workers (default the published one of this version)")
+	f.StringVar(&s.imageBase, "image-base", "", "ElasticDL's base image; ignored, unless the image's name is elastic-trainer")
+	f.StringVar(&s.repository, "repository", "", "ignored: submit neither builds nor pushes an image")
 	f.StringVar(&s.repository, "docker-image-repository", "", "as --repository")
-	f.StringVar(&s.volumeName, "volume-name", "", "name of the volume of --claim-name, with --mount-path")
+	f.StringVar(&s.volumeName, "volume-name", "", "name of the volume that mounts --claim-name at --mount-path")
 	f.StringVar(&s.mountPath, "mount-path", "", "where master and workers mount the volume")
-	f.StringVar(&s.claim, "claim-name", elasticdl.Claim, "PersistentVolumeClaim of the volume, by default that of ElasticDL's client; empty mounts none")
+	f.StringVar(&s.claim, "claim-name", elasticdl.Claim, "PersistentVolumeClaim to mount; empty: none")
 	for _, pod := range []struct {
 		role, who, cpu, memory string
 		flags                  *podFlags

@@ -37,13 +37,14 @@ func newTrain() *cobra.Command {
 		Use:   "train --model-file FILE|--model NAME --train-data-dir DIR --output DIR",
 		Short: "Train on this machine: one master, N worker processes",
 		Long: `Train on this machine, without a cluster: one master and N worker processes, with the
-same schedule, protocol and arithmetic as in a cluster. The result depends only on the
-model, the data and the hyperparameters, not on the number of workers or on failures.
+same order of records, protocol and arithmetic as in a cluster. A Keras model depends
+only on the model file, the data and the hyperparameters, not on the number of workers
+or on failures.
 
-The model is written to OUTPUT/<first 8 digits of the job's digest>/model.safetensors,
-and its metadata to model.json next to it. Run the same command again to resume an
-interrupted job: the result is identical. For a finished job the command does nothing;
-with a higher --num-epoch it continues training.`,
+The model is written to OUTPUT/ID/model.safetensors, and its metadata to model.json next
+to it. ID is the first 8 digits of a hash of model, data and settings. Run the same
+command again to resume an interrupted job: the result is identical. For a finished job
+the command does nothing; with a higher --num-epoch it continues training.`,
 		Example: `  elastic-trainer data synth --output digits --records 10000
   elastic-trainer train --model-file examples/models/mnist_functional_api.py \
       --train-data-dir digits --output out --num-worker 2 --grads-to-wait 2
