@@ -35,6 +35,6 @@ func ExampleRun() {
 		fmt.Println(node.Name, node.Status.Capacity.Cpu(), node.Status.NodeInfo.KubeletVersion)
 	}
 	// Output:
-	// node-1 8 v1.36.1
-	// node-2 8 v1.36.1
+	// node-1 8 v1.37.1
+	// node-2 8 v1.37.1
 }

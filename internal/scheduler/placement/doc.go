@@ -1,5 +1,5 @@
-// Package placement decides where pods go and which pods they evict: kube-scheduler's rules (v1.36, default profile)
-// as a pure engine.
+// Package placement decides where pods go and which pods they evict: kube-scheduler's rules (default profile,
+// v1.37 and v1.36: version.go) as a pure engine.
 //
 // Data in, data out: there is no I/O, no clock and no goroutine here. A Cluster is made of real API objects, and
 // changes as its owner says:
