@@ -366,20 +366,39 @@ func TestTheRemedyOfADriftWarningMakesThePlanIgnoreTheDrift(t *testing.T) {
 	r.expectNoChanges(t, config(func(ref string) string { return remedies[ref] }))
 }
 
-func TestAPlanWarnsThatItReleasesAQueueThatAnActionHolds(t *testing.T) {
-	server := providertest.NewServer(t, map[string]string{"config_path": adminKubeconfig()})
-	for _, k := range driftKinds() {
-		if k.title() != "ClusterQueue" && k.title() != "LocalQueue" {
-			continue
+func TestAQueueThatAnActionHoldsStaysHeldUntilItIsReleased(t *testing.T) {
+	forQueues(t, "drift-held", "", func(d *drifting, do func(action string)) {
+		policy := func() (policy string) {
+			policy, _, _ = unstructured.NestedString(d.get(t, d.name).Object, "spec", "stopPolicy")
+			return policy
 		}
-		d := k.drift(t, server, "drift-held", k.reduced)
-		named := map[string]string{"name": d.name}
-		if k.namespaced {
-			named["namespace"] = "default"
+		for action, want := range map[string]string{"elastic_queue_hold": "Hold", "elastic_queue_drain": "HoldAndDrain"} {
+			do(action)
+			// The first apply changes something else; by the second one, the field is the provider's, too.
+			for _, label := range []string{"a", "b"} {
+				d.Refresh(t)
+				d.Configure(t, "name = \""+d.name+"\"\n"+d.reduced+"\n labels = { team = \""+label+"\" }")
+				planned := d.Plan(t)
+				expectSays(t, texts(planned.Diagnostics), "is stopped by an action", action+" set", "elastic_queue_release")
+				if wrong := d.Apply(t, planned); len(wrong) > 0 {
+					t.Fatal(texts(wrong))
+				}
+				if got := policy(); got != want {
+					t.Errorf("%s: after %s and an apply the stop policy is %q, not %q", d.title(), action, got, want)
+				}
+			}
+			do("elastic_queue_release")
+			d.expectEmptyPlan(t, "released")
+			if got := policy(); got != "None" {
+				t.Errorf("%s: released, the stop policy is %q", d.title(), got)
+			}
 		}
-		if _, wrong := server.Invoke(t, "elastic_queue_hold", named); len(wrong) > 0 {
-			t.Fatal(texts(wrong))
-		}
+	})
+}
+
+func TestAPlanWarnsThatItReleasesAHeldQueueWhoseStopPolicyIsConfigured(t *testing.T) {
+	forQueues(t, "drift-released", "\n stop_policy = \"None\"", func(d *drifting, do func(action string)) {
+		do("elastic_queue_hold")
 		d.Refresh(t)
 		planned := d.Plan(t)
 		expectSays(t, texts(ofDrift(planned.Diagnostics)), `stop_policy: "Hold", written by "terraform-provider-elastic-queue-hold" at`,
@@ -388,5 +407,24 @@ func TestAPlanWarnsThatItReleasesAQueueThatAnActionHolds(t *testing.T) {
 			t.Error(texts(wrong))
 		}
 		d.expectEmptyPlan(t, "released")
+	})
+}
+
+// forQueues calls do for a queue of each kind, with a function that invokes an action on it.
+func forQueues(t *testing.T, name, attributes string, do func(d *drifting, act func(action string))) {
+	server := providertest.NewServer(t, map[string]string{"config_path": adminKubeconfig()})
+	for _, k := range driftKinds() {
+		if k.title() != "ClusterQueue" && k.title() != "LocalQueue" {
+			continue
+		}
+		named := map[string]string{"name": name}
+		if k.namespaced {
+			named["namespace"] = "default"
+		}
+		do(k.drift(t, server, name, k.reduced+attributes), func(action string) {
+			if _, wrong := server.Invoke(t, action, named); len(wrong) > 0 {
+				t.Fatal(texts(wrong))
+			}
+		})
 	}
 }

@@ -85,6 +85,28 @@ func isMetadata(path fieldpath.Path) bool {
 	return path[0].FieldName != nil && *path[0].FieldName == "metadata"
 }
 
+// Owners are the field managers that own a field of an object, such as ("spec", "stopPolicy"), alone or with others.
+func Owners(object metav1.Object, field ...string) ([]string, error) {
+	var at fieldpath.Path
+	for _, name := range field {
+		at = append(at, nameOf(name))
+	}
+	var owners []string
+	for _, entry := range object.GetManagedFields() {
+		if entry.FieldsV1 == nil {
+			continue
+		}
+		fields, err := fieldsOf(entry)
+		if err != nil {
+			return nil, err
+		}
+		if fields.Has(at) {
+			owners = append(owners, entry.Manager)
+		}
+	}
+	return owners, nil
+}
+
 // Written is a field that another field manager than the client's wrote last.
 type Written struct {
 	Field   string // ".metadata.labels.team"

@@ -35,6 +35,7 @@ func newClusterQueue() func() resource.Resource {
 		},
 		fact:        clusterQueueAttributes,
 		checks:      checkClusterQueue,
+		stops:       true,
 		consequence: releasesQueue,
 		holders:     workloadsReserving,
 		release:     `Wait until they end, or evict them: set stop_policy = "HoldAndDrain", apply, and then delete the queue.`,

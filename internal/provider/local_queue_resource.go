@@ -37,6 +37,7 @@ func newLocalQueue() func() resource.Resource {
 		},
 		fact:        localQueueAttributes,
 		checks:      checkLocalQueue,
+		stops:       true,
 		consequence: releasesQueue,
 	})
 }

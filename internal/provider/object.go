@@ -61,6 +61,8 @@ type kind[T cluster.Object] struct {
 	fact func(desired T) plannedAttributes
 	// checks compares a planned object that is made or changed with those that it refers to.
 	checks func(ctx context.Context, c *connection, desired T) []check
+	// stops reports that the kind is a queue, whose stop_policy actions set, too.
+	stops bool
 	// consequence is a sentence about the effect of setting an attribute back that others have changed; "" for nothing
 	// special.
 	consequence func(change drift.Change) string
@@ -241,6 +243,7 @@ func (o *object[T]) ModifyPlan(ctx context.Context, req resource.ModifyPlanReque
 		req.Plan.Raw = respelled(attributes, req.Config.Raw, req.State.Raw, planned, o.same(ctx))
 		resp.Plan.Raw = req.Plan.Raw
 	}
+	o.keepHeld(ctx, &req, resp)
 	for _, at := range o.replacing(ctx, req.State.Raw, req.Plan.Raw) {
 		resp.RequiresReplace.Append(at)
 	}

@@ -20,12 +20,16 @@ func isOfCluster(attribute string) bool {
 // observation is the information about a live object that is not in the state.
 func (k *kind[T]) observation(ctx context.Context, client *cluster.Client, state values, live T) (drift.Observation, error) {
 	about := k.subject(ctx, nil)
-	return observationOf(client, live, state, func(field string) []path.Path {
+	o, err := observationOf(client, live, state, func(field string) []path.Path {
 		if attribute, ok := about.attributeOf(field); ok {
 			return []path.Path{attribute}
 		}
 		return nil
 	})
+	if k.stops && err == nil {
+		o.Held, err = heldBy(client, live)
+	}
+	return o, err
 }
 
 // observe keeps what a refresh observed, for the plan that follows it. before is the state that was refreshed.

@@ -3,8 +3,13 @@ package provider
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/action"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
@@ -13,29 +18,35 @@ import (
 
 const (
 	whichQueue = "Namespace of the LocalQueue; without it the name is a ClusterQueue's."
-	driftNote  = "\n\nWhere an `elastic_cluster_queue` or `elastic_local_queue` manages the queue, its next plan shows the difference to its `stop_policy`, warns, and sets it back; " +
-		"`lifecycle { ignore_changes = [stop_policy] }` leaves it to the actions."
+	holdNote   = "\n\nIf an `elastic_cluster_queue` or `elastic_local_queue` manages the queue and does not set `stop_policy`, the queue stays as it is until " +
+		"the action `elastic_queue_release` runs, and each plan warns of it. If the configuration sets `stop_policy`, the next plan shows the difference, warns, and sets it back."
+)
+
+// Suffixes of the field managers of the actions that stop a queue.
+const (
+	holds  = "queue-hold"
+	drains = "queue-drain"
 )
 
 func newQueueHold() action.Action {
 	return &onNamed{
-		name: "queue_hold", object: "queue", namespace: whichQueue, invoke: stopping("queue-hold", kueue.Hold, "admits nothing more; what runs continues"),
-		description: "Holds a queue: no further workload is admitted; running workloads continue." + driftNote,
+		name: "queue_hold", object: "queue", namespace: whichQueue, invoke: stopping(holds, kueue.Hold, "admits nothing more; what runs continues"),
+		description: "Holds a queue: no further workload is admitted; running workloads continue." + holdNote,
 	}
 }
 
 func newQueueDrain() action.Action {
 	return &onNamed{
-		name: "queue_drain", object: "queue", namespace: whichQueue, invoke: stopping("queue-drain", kueue.HoldAndDrain, "admits nothing more, and what runs is evicted and waits"),
+		name: "queue_drain", object: "queue", namespace: whichQueue, invoke: stopping(drains, kueue.HoldAndDrain, "admits nothing more, and what runs is evicted and waits"),
 		description: "Drains a queue: no further workload is admitted, and running workloads are evicted and wait until the queue is released. " +
-			"Elastic training jobs write a checkpoint before they go, and go on from it." + driftNote,
+			"Elastic training jobs write a checkpoint before they go, and go on from it." + holdNote,
 	}
 }
 
 func newQueueRelease() action.Action {
 	return &onNamed{
 		name: "queue_release", object: "queue", namespace: whichQueue, invoke: stopping("queue-release", kueue.None, "admits again"),
-		description: "Releases a queue that was held or drained: workloads are admitted again." + driftNote,
+		description: "Releases a queue that was held or drained: workloads are admitted again.",
 	}
 }
 
@@ -54,6 +65,37 @@ func stopping(action string, policy kueue.StopPolicy, means string) func(context
 			tell(fmt.Sprintf("%s %s", ref, means))
 		}
 		return err
+	}
+}
+
+// heldBy is the action that set the stop policy which a queue has; "" for none. An apply that leaves the value as it is
+// shares the field with the action, and a release takes it over.
+func heldBy(client *cluster.Client, queue metav1.Object) (string, error) {
+	owners, err := cluster.Owners(queue, "spec", "stopPolicy")
+	for _, action := range []string{holds, drains} {
+		if slices.Contains(owners, client.FieldManager()+"-"+action) {
+			return action, err
+		}
+	}
+	return "", err
+}
+
+// keepHeld leaves a queue as an action has stopped it, where the configuration does not set stop_policy: an apply for
+// another reason must not release it.
+func (o *object[T]) keepHeld(ctx context.Context, req *resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	const attribute = "stop_policy"
+	if !o.stops || req.State.Raw.IsNull() || !valuesOf(req.Config.Raw)[attribute].IsNull() {
+		return
+	}
+	action := observationIn(ctx, req.Private).Held
+	state, plan := valuesOf(req.State.Raw), valuesOf(req.Plan.Raw)
+	if policy := state.text(attribute); action != "" && policy != string(kueue.None) {
+		plan[attribute] = state[attribute]
+		req.Plan.Raw = o.raw(ctx, plan)
+		resp.Plan.Raw = req.Plan.Raw
+		resp.Diagnostics.AddAttributeWarning(path.Root(attribute), fmt.Sprintf("%s %s is stopped by an action", o.title, o.importID(state)),
+			fmt.Sprintf("stop_policy stays %q, which the action elastic_%s set: the queue admits nothing. To admit workloads again, invoke the action elastic_queue_release, or set stop_policy = %q.",
+				policy, strings.ReplaceAll(action, "-", "_"), kueue.None))
 	}
 }
 

@@ -20,6 +20,8 @@ type Observation struct {
 	Others map[string]string `json:"others,omitempty"`
 	// Lost are attributes that were seen to change and that no other manager owns: the field was removed.
 	Lost []string `json:"lost,omitempty"`
+	// Held is the action that set the stop policy which a queue has: "queue-hold" or "queue-drain"; "" for none.
+	Held string `json:"held,omitempty"`
 }
 
 // Writer is the last writer of an attribute, or of a part of it.
