@@ -466,7 +466,7 @@ func expectJobPlanned(t *testing.T, m *providertest.Managed, pristine tftypes.Va
 func sameConfigured(a, b tftypes.Value) bool {
 	was, is := entriesOf(a), entriesOf(b)
 	observed := []string{
-		"uid", "missing_objects", "changed_fields", "phase", "steps_done", "steps_total", "loss", "metrics", "workers_running", "workers_pending", "preemptions",
+		"uid", "missing_objects", "changed_fields", "phase", "message", "steps_done", "steps_total", "loss", "metrics", "workers_running", "workers_pending", "preemptions",
 		"model_sha256", "output_files", "reason", "restarts", "workload", "logs",
 	}
 	for name := range was {

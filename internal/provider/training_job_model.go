@@ -36,6 +36,7 @@ type trainingJobModel struct {
 // observedModel holds the attributes that the master reports.
 type observedModel struct {
 	Phase          types.String  `tfsdk:"phase"`
+	Message        types.String  `tfsdk:"message"`
 	StepsDone      types.Int64   `tfsdk:"steps_done"`
 	StepsTotal     types.Int64   `tfsdk:"steps_total"`
 	Loss           types.Float64 `tfsdk:"loss"`

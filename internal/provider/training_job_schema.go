@@ -102,6 +102,8 @@ func observedAttributes() map[string]schema.Attribute {
 		"phase": observedText("`Pending`, `Queued` (the queue has not admitted the job), `Suspended` (the Job was suspended or, in a queue, " +
 			"the Workload was deactivated), `Waiting` (fewer workers than the minimum), `Running`, `Evaluating`, " +
 			"`CannotSave` (the model cannot be written; the master retries), `Succeeded` or `Failed`."),
+		"message": observedText("Why the job waits or failed: the master's message, the queue's for a job that is queued, " +
+			"or the Job's if its rules ended it. Null while there is nothing to say."),
 		"steps_done":      observedInteger("Model updates done."),
 		"steps_total":     observedInteger("Model updates of the whole run."),
 		"workers_running": observedInteger("Workers that are connected and up to date."),

@@ -15,7 +15,7 @@ import (
 // observe copies the master's report, and the state of the Job and its queue where the master cannot report.
 func (m *observedModel) observe(ctx context.Context, seen observation) diag.Diagnostics {
 	w, status := &flattener{ctx: ctx}, seen.status
-	m.Phase = types.StringValue(string(seen.phase()))
+	m.Phase, m.Message = types.StringValue(string(seen.phase())), textOrNull(seen.message())
 	m.StepsDone, m.StepsTotal = types.Int64Value(status.StepsDone), types.Int64Value(status.StepsTotal)
 	m.Loss = types.Float64PointerValue(status.Loss)
 	m.WorkersRunning, m.WorkersPending = types.Int64Value(int64(status.WorkersRunning)), types.Int64Value(int64(status.WorkersPending))
@@ -38,7 +38,7 @@ func (m *observedModel) asReported() trainingjob.Status {
 	s := trainingjob.Status{
 		Phase: trainingjob.Phase(m.Phase.ValueString()), StepsDone: m.StepsDone.ValueInt64(), StepsTotal: m.StepsTotal.ValueInt64(),
 		Loss: m.Loss.ValueFloat64Pointer(), WorkersRunning: int(m.WorkersRunning.ValueInt64()), WorkersPending: int(m.WorkersPending.ValueInt64()),
-		Preemptions: int(m.Preemptions.ValueInt64()), ModelSHA256: m.ModelSHA256.ValueString(),
+		Preemptions: int(m.Preemptions.ValueInt64()), ModelSHA256: m.ModelSHA256.ValueString(), Message: m.Message.ValueString(),
 	}
 	for name, value := range m.Metrics.Elements() {
 		if number, ok := value.(types.Float64); ok {
@@ -54,7 +54,7 @@ func (m *observedModel) asReported() trainingjob.Status {
 		}
 	}
 	if s.Phase == "" || s.Phase == trainingjob.PhaseSuspended || s.Phase == trainingjob.PhaseQueued {
-		s.Phase = trainingjob.PhasePending
+		s.Phase, s.Message = trainingjob.PhasePending, "" // the message was the queue's
 	}
 	return s
 }
@@ -83,6 +83,22 @@ func (s observation) phase() trainingjob.Phase {
 	default:
 		return phase
 	}
+}
+
+// message is why the job is in its phase, from whoever decided that: the queue, the Job's rules, or the master; "" where
+// there is nothing to say.
+func (s observation) message() string {
+	phase := s.phase()
+	if s.group != nil && (phase == trainingjob.PhaseQueued || phase == trainingjob.PhaseSuspended) {
+		standing := standingOf(s.group)
+		return sentenceOf(standing.reason, standing.message)
+	}
+	if phase == trainingjob.PhaseFailed && s.status.Phase != trainingjob.PhaseFailed && s.job != nil {
+		if failed := trainingjob.JobCondition(s.job, batchv1.JobFailed); failed != nil {
+			return sentenceOf(failed.Reason, failed.Message)
+		}
+	}
+	return s.status.Message
 }
 
 // isInactive reports whether a Workload was deactivated, which is how a user suspends a job in a queue.

@@ -354,6 +354,31 @@ func TestTrainingJobObservation(t *testing.T) {
 	}
 }
 
+func TestTheMessageOfAJobIsThatOfWhoeverDecidedItsPhase(t *testing.T) {
+	failed := &batchv1.Job{Status: batchv1.JobStatus{Conditions: []batchv1.JobCondition{{
+		Type: batchv1.JobFailed, Status: corev1.ConditionTrue, Reason: "DeadlineExceeded", Message: "Job was active longer than specified deadline",
+	}}}}
+	waits := trainingjob.Status{Phase: trainingjob.PhaseWaiting, Message: "1 of 2 workers"}
+	for name, c := range map[string]struct {
+		seen observation
+		want string
+	}{
+		"the master's":                      {observation{status: waits, job: &batchv1.Job{}}, "1 of 2 workers"},
+		"none":                              {observation{status: trainingjob.Status{Phase: trainingjob.PhaseRunning}, job: &batchv1.Job{}}, ""},
+		"the queue's, of a job that waits":  {observation{status: waits, job: &batchv1.Job{}, group: workload("group", isNot(kueue.WorkloadQuotaReserved, "Pending", "insufficient quota"))}, "Pending: insufficient quota."},
+		"the Job's, where its rules ended":  {observation{status: waits, job: failed}, "DeadlineExceeded: Job was active longer than specified deadline."},
+		"the master's, that the job failed": {observation{status: trainingjob.Status{Phase: trainingjob.PhaseFailed, Message: "no space"}, job: failed}, "no space"},
+	} {
+		var m observedModel
+		if diags := m.observe(t.Context(), c.seen); diags.HasError() {
+			t.Fatal(diags)
+		}
+		if got := m.Message.ValueString(); got != c.want {
+			t.Errorf("%s: %q, not %q", name, got, c.want)
+		}
+	}
+}
+
 func TestAWaitEndsOnlyWhenTheWholeJobHasBeenObserved(t *testing.T) {
 	running := trainingjob.Status{Phase: trainingjob.PhaseRunning}
 	for name, c := range map[string]struct {

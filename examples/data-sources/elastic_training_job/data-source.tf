@@ -15,6 +15,6 @@ output "progress" {
 check "it_goes_on" {
   assert {
     condition     = !contains(["Failed", "CannotSave"], local.low.phase)
-    error_message = "low-prio-job is ${local.low.phase}."
+    error_message = "low-prio-job is ${local.low.phase}: ${coalesce(local.low.message, "no message")}"
   }
 }
