@@ -147,3 +147,11 @@ const (
 	// loses training that could continue.
 	backoffLimit = math.MaxInt32
 )
+
+// job is job.json: its model is built in, or the file of this ConfigMap, or its command has none.
+func (d Definition) job() Job {
+	if d.Job.Model.Name == "" && (d.ModelText != "" || !d.Job.Restarts()) {
+		d.Job.Model.File = ConfigDir + "/" + ModelKey
+	}
+	return d.Job
+}

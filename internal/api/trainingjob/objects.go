@@ -1,12 +1,14 @@
+// A program that runs in pods only renders no objects, whose types would make the image of every worker larger.
+
+//go:build !podsonly
+
 package trainingjob
 
 import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net"
 	"slices"
-	"strconv"
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -17,9 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
-
-// DefinitionKey in ConfigMap NAME-job is Settings.
-const DefinitionKey = "definition.json"
 
 // Object is one of a job's objects.
 type Object interface {
@@ -143,14 +142,6 @@ func (o *Objects) Own(job JobRef) {
 	}
 }
 
-// job is job.json: its model is built in, or the file of this ConfigMap, or its command has none.
-func (d Definition) job() Job {
-	if d.Job.Model.Name == "" && (d.ModelText != "" || !d.Job.Restarts()) {
-		d.Job.Model.File = ConfigDir + "/" + ModelKey
-	}
-	return d.Job
-}
-
 // ConfigData is the data of ConfigMap NAME-job.
 func (d Definition) ConfigData() (map[string]string, error) {
 	template, err := d.WorkerTemplate()
@@ -268,17 +259,16 @@ func typeMeta(apiVersion, kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: apiVersion, Kind: kind}
 }
 
-// MasterAddress is where the master of a job listens, by its Service: the cluster IP where there is one, so that no DNS
-// is needed, and so that workers find the next master too.
-func MasterAddress(service *corev1.Service) string {
-	host := service.Spec.ClusterIP
-	if host == "" || host == corev1.ClusterIPNone {
-		host = strings.Join([]string{service.Name, service.Namespace, "svc"}, ".")
-	}
-	return net.JoinHostPort(host, strconv.Itoa(MasterPort))
-}
-
 // OwnedBy reports whether an object is a part of the Job with that UID.
 func OwnedBy(o metav1.Object, job JobRef) bool {
 	return slices.ContainsFunc(o.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.UID == job.UID })
+}
+
+// Own makes the Job the owner of objects and labels each with its UID, so that nothing is left when the Job is deleted
+// by hand, and nobody else's object is taken for the job's.
+func (j JobRef) Own(objects []Object) {
+	for _, o := range objects {
+		o.SetOwnerReferences([]metav1.OwnerReference{j.OwnerReference()})
+		o.SetLabels(merge(o.GetLabels(), map[string]string{LabelJobUID: string(j.UID)}))
+	}
 }

@@ -1,3 +1,5 @@
+//go:build !podsonly
+
 package trainingjob
 
 import (

@@ -15,7 +15,9 @@ const (
 	JobKey     = "job.json"     // a Job: decides the result; changing it replaces the job
 	WorkersKey = "workers.json" // a Workers: may change while the job runs
 	ModelKey   = "model.py"     // the model file's text; empty where the model is built in
-	StatusKey  = "status.json"  // a Status, in ConfigMap NAME-status
+	// DefinitionKey has Settings.
+	DefinitionKey = "definition.json"
+	StatusKey     = "status.json" // a Status, in ConfigMap NAME-status
 )
 
 // Where the pods find their files, and the ports they use.

@@ -2,10 +2,11 @@ package trainingjob
 
 import (
 	"maps"
+	"net"
 	"slices"
 	"strconv"
+	"strings"
 
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -64,29 +65,33 @@ func WorkerPod(w Workers, job JobRef, id int, minimum bool, masterAddress string
 	return pod
 }
 
-// Own makes the Job the owner of objects and labels each with its UID, so that nothing is left when the Job is deleted
-// by hand, and nobody else's object is taken for the job's.
-func (j JobRef) Own(objects []Object) {
-	for _, o := range objects {
-		o.SetOwnerReferences([]metav1.OwnerReference{j.OwnerReference()})
-		o.SetLabels(merge(o.GetLabels(), map[string]string{LabelJobUID: string(j.UID)}))
-	}
-}
-
 // OwnerReference makes the Job an owner for garbage collection only: controller and blockOwnerDeletion are unset.
 func (j JobRef) OwnerReference() metav1.OwnerReference {
 	return metav1.OwnerReference{
-		APIVersion: batchv1.SchemeGroupVersion.String(), Kind: "Job", Name: j.Name, UID: j.UID,
+		APIVersion: "batch/v1", Kind: "Job", Name: j.Name, UID: j.UID,
 	}
 }
+
+// completionIndex is the label (and annotation) with the index of a pod of an indexed Job: batchv1.JobCompletionIndexAnnotation.
+const completionIndex = "batch.kubernetes.io/job-completion-index"
 
 // WorkerID is the number of a worker's pod, from its label: the master's, or the Job controller's on one of the
 // minimum's.
 func WorkerID(pod *corev1.Pod) (int, bool) {
 	text, ok := pod.Labels[LabelWorkerID]
 	if !ok {
-		text = pod.Labels[batchv1.JobCompletionIndexAnnotation] // the label has the annotation's name
+		text = pod.Labels[completionIndex]
 	}
 	id, err := strconv.Atoi(text)
 	return id, err == nil && id >= 0
+}
+
+// MasterAddress is where the master of a job listens, by its Service: the cluster IP where there is one, so that no DNS
+// is needed, and so that workers find the next master too.
+func MasterAddress(service *corev1.Service) string {
+	host := service.Spec.ClusterIP
+	if host == "" || host == corev1.ClusterIPNone {
+		host = strings.Join([]string{service.Name, service.Namespace, "svc"}, ".")
+	}
+	return net.JoinHostPort(host, strconv.Itoa(MasterPort))
 }

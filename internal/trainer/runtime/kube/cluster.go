@@ -16,7 +16,6 @@ import (
 	"path/filepath"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -62,7 +61,7 @@ func Connect(ctx context.Context, root, jobName string) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	job := &batchv1.Job{}
+	job := &job{}
 	if err := c.get(ctx, c.batch, "jobs", jobName, job); err != nil {
 		return nil, fmt.Errorf("read the master's own Job %s/%s: %w", c.Namespace, jobName, err)
 	}
@@ -111,7 +110,7 @@ func Dial(config *rest.Config, namespace, pod string) (*Cluster, error) {
 // dial makes a client for each API group.
 func (c *Cluster) dial(config *rest.Config) error {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, batchv1.AddToScheme, coordinationv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, addJob, coordinationv1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return err
 		}
@@ -129,14 +128,16 @@ func (c *Cluster) dial(config *rest.Config) error {
 		path    string
 	}{
 		{&c.core, corev1.SchemeGroupVersion, "/api"},
-		{&c.batch, batchv1.SchemeGroupVersion, "/apis"},
+		{&c.batch, batchVersion, "/apis"},
 		{&c.coordination, coordinationv1.SchemeGroupVersion, "/apis"},
 	} {
 		of := rest.CopyConfig(config)
 		of.GroupVersion, of.APIPath = &g.version, g.path
 		of.NegotiatedSerializer = codecs.WithoutConversion()
-		of.ContentType = runtime.ContentTypeProtobuf
-		of.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+		of.ContentType, of.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON
+		if g.version == batchVersion { // job has no protobuf
+			of.ContentType, of.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
+		}
 		if *g.into, err = rest.RESTClientForConfigAndClient(of, client); err != nil {
 			return err
 		}

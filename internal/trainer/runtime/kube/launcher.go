@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -76,7 +75,7 @@ func Start(ctx context.Context, c *Cluster, address string, log *slog.Logger) (l
 			return nil, nil, 0, err
 		}
 	}
-	job := &batchv1.Job{}
+	job := &job{}
 	if err := c.get(ctx, c.batch, "jobs", c.Job.Name, job); err != nil {
 		return nil, nil, 0, fmt.Errorf("read Job %s/%s: %w", c.Namespace, c.Job.Name, err)
 	}
@@ -295,14 +294,14 @@ func (l *Launcher) Create(worker int, minimum bool) {
 // create makes one pod. It reads the Job first: a deleted or suspended Job gets no more workers.
 func (l *Launcher) create(ctx context.Context, worker int, minimum bool) error {
 	c := l.cluster
-	job := &batchv1.Job{}
+	job := &job{}
 	if err := c.get(ctx, c.batch, "jobs", c.Job.Name, job); err != nil {
 		return fmt.Errorf("look at the Job before a worker is created: %w", err)
 	}
 	switch {
 	case job.UID != c.Job.UID || job.DeletionTimestamp != nil:
 		return fmt.Errorf("no more workers: Job %s is being deleted", c.Job.Name)
-	case job.Spec.Suspend != nil && *job.Spec.Suspend:
+	case job.suspended():
 		return fmt.Errorf("no more workers until Job %s is resumed: it is suspended", c.Job.Name)
 	}
 	if n, err := strconv.Atoi(job.Annotations[trainingjob.AnnotationLastWorkerID]); err != nil || n < worker {

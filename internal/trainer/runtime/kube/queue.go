@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -71,11 +70,11 @@ func (c *Cluster) StopCause(ctx context.Context) (coordinator.StopCause, error) 
 	if _, evicted := trainingjob.EvictionMessage(pod); evicted {
 		return coordinator.Evicted, nil
 	}
-	job := &batchv1.Job{}
+	job := &job{}
 	if err := c.get(ctx, c.batch, "jobs", c.Job.Name, job); err != nil {
 		return coordinator.Replaced, fmt.Errorf("read Job %s/%s: %w", c.Namespace, c.Job.Name, err)
 	}
-	if job.UID == c.Job.UID && job.Spec.Suspend != nil && *job.Spec.Suspend {
+	if job.UID == c.Job.UID && job.suspended() {
 		return coordinator.Suspended, nil
 	}
 	return coordinator.Replaced, nil
