@@ -25,7 +25,7 @@ func (j *job) suspended() bool { return j.Spec.Suspend != nil && *j.Spec.Suspend
 // DeepCopyObject copies a Job.
 func (j *job) DeepCopyObject() runtime.Object {
 	copied := *j
-	j.ObjectMeta.DeepCopyInto(&copied.ObjectMeta)
+	j.DeepCopyInto(&copied.ObjectMeta)
 	if j.Spec.Suspend != nil {
 		copied.Spec.Suspend = new(*j.Spec.Suspend)
 	}
