@@ -35,7 +35,7 @@ func TestARunningJobIsSeenByItsServiceItsStatusAndItsEvents(t *testing.T) {
 	}
 	address := "http://" + masters.Items[0].Status.PodIP + ":8080/"
 	for path, want := range map[string]string{
-		"": "<h1>" + j.name + "</h1>", "metrics": `elastic_trainer_workers{state="ready"} 2`, "healthz": "ok", "readyz": "ok",
+		"": "<h1>" + j.name + "</h1>", "metrics": `elastic_trainer_workers{state="ready"} 2`, "metrics?": `elastic_trainer_goodput_seconds_total{phase="computing"} `, "healthz": "ok", "readyz": "ok",
 	} {
 		if got := webtest.Get(t, address+path); !strings.Contains(got, want) {
 			t.Errorf("/%s does not say %q:\n%s", path, want, got)
@@ -45,6 +45,19 @@ func TestARunningJobIsSeenByItsServiceItsStatusAndItsEvents(t *testing.T) {
 	status := j.awaitStatus("the end", func(s trainingjob.Status) bool { return s.Phase == trainingjob.PhaseSucceeded })
 	if status.Goodput == nil || *status.Goodput <= 0 || *status.Goodput > 1 {
 		t.Errorf("goodput %v", status.Goodput)
+	}
+	if split := status.GoodputSplit; split == nil || split.Phase != "" || len(split.Seconds) != len(trainingjob.GoodputPhases()) ||
+		split.Seconds[trainingjob.GoodputComputing] <= 0 || split.HighestStep != status.StepsTotal {
+		t.Errorf("the goodput split at the end is %+v", split)
+	} else {
+		life := 0.0
+		for _, seconds := range split.Seconds {
+			life += seconds
+		}
+		if most := split.At.Sub(masters.Items[0].CreationTimestamp.Time).Seconds(); life <= 0 || life > most {
+			t.Errorf("%v add up to %g s; the master's pod was created %g s before", split.Seconds, life, most)
+		}
+		t.Logf("goodput phases %v of %g s", split.Seconds, life)
 	}
 	events, err := j.client.CoreV1().Events(j.ns).List(t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.kind=Job,involvedObject.name=" + j.name})
 	if err != nil {

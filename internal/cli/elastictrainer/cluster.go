@@ -128,7 +128,11 @@ func runMaster(cmd *cobra.Command, c *computeFlags, jobFile, listen, credentials
 			}
 		}
 	}()
-	reporter := kube.NewReporter(cluster, log)
+	earlier, err := cluster.EarlierSplit(ctx)
+	if err != nil {
+		log.Warn("the goodput phases of earlier masters are not known", "error", err)
+	}
+	reporter := kube.NewReporter(cluster, earlier, log)
 	defer reporter.Close()
 	cluster.Notice = reporter.Notice
 	if signed {
@@ -197,6 +201,7 @@ func runMaster(cmd *cobra.Command, c *computeFlags, jobFile, listen, credentials
 		log.Warn("the Job does not say that it has no checkpoint yet", "error", err)
 	}
 	recorder := master.Record(j)
+	recorder.Resume(earlier)
 	if statusAddress != "" {
 		page, err := web.StartInPod(ctx, statusAddress, recorder, log)
 		if err != nil {

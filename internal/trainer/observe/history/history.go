@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	split "github.com/elastic-training/terraform-provider-elastic/internal/trainer/observe/goodput"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/coordinator"
 	"github.com/elastic-training/terraform-provider-elastic/internal/wording"
 )
@@ -66,6 +67,7 @@ type History struct {
 	Checkpoint  time.Time
 
 	goodput goodput
+	split   split.Tracker
 }
 
 // Phase is a time during which the job was in one phase.
@@ -90,7 +92,12 @@ type Notice struct {
 
 // New is the history of a job whose master begins now.
 func New(job Job, began time.Time) *History {
-	return &History{Job: job, Began: began, Series: newSeries(), goodput: goodput{last: -1}}
+	return &History{Job: job, Began: began, Series: newSeries(), goodput: goodput{last: -1}, split: split.Begin(job.Digest, began)}
+}
+
+// Resume continues the goodput phases of the job's earlier masters, before anything else is noted.
+func (h *History) Resume(earlier *trainingjob.GoodputSplit) {
+	h.split = split.Resume(earlier, h.Job.Digest, h.Began)
 }
 
 // since is the time of a moment, which is never before the last one: clocks may be set back.
@@ -135,6 +142,8 @@ func (h *History) OnStatus(at time.Time, s trainingjob.Status) {
 	h.addEvaluations(now, s)
 	h.Status = s
 	h.Status.Goodput = h.Goodput()
+	h.split.Observe(h.Began.Add(now), s)
+	h.Status.GoodputSplit = h.split.Split(h.Began.Add(now))
 }
 
 func (h *History) updatePhase(now time.Duration, name trainingjob.Phase) {
@@ -202,6 +211,7 @@ func (h *History) clone() *History {
 		life.Intervals, life.Interruptions = slices.Clone(l.Intervals), slices.Clone(l.Interruptions)
 		c.Workers[i] = &life
 	}
+	c.split = h.split.Clone()
 	c.goodput.durations = slices.Clone(h.goodput.durations)
 	return &c // the status is replaced as a whole, never changed
 }

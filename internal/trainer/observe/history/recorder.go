@@ -47,6 +47,11 @@ func (r *Recorder) Tick() {
 	r.lastTick = time.Now()
 }
 
+// Resume is History.Resume.
+func (r *Recorder) Resume(earlier *trainingjob.GoodputSplit) {
+	r.record(func(h *History, _ time.Time) { h.Resume(earlier) })
+}
+
 // OnStep is History.OnStep, now.
 func (r *Recorder) OnStep(s Step) { r.record(func(h *History, at time.Time) { h.OnStep(at, s) }) }
 

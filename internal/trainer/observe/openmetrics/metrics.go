@@ -100,6 +100,12 @@ func Families(h *history.History) []*dto.MetricFamily {
 	if s.Goodput != nil {
 		all = append(all, gauge("goodput_ratio", "Updates done, over those that the same workers would have done undisturbed in the time that they lived.", value(*s.Goodput)))
 	}
+	if split := s.GoodputSplit; split != nil {
+		all = append(all, counter("goodput_seconds_total", "The job's life by what it was spent on, earlier masters included.",
+			each(trainingjob.GoodputPhases(), func(p trainingjob.GoodputPhase) *dto.Metric {
+				return labelled(split.Seconds[p], "phase", string(p))
+			})...))
+	}
 	return all
 }
 

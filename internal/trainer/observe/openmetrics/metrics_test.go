@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/observe/history"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/observe/history/historytest"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/observe/openmetrics"
@@ -98,7 +99,8 @@ func TestAScrapeIsReadBackAsItWasMeant(t *testing.T) {
 }
 
 func TestOnePhaseIsOneAndWorkersAreCountedByState(t *testing.T) {
-	families := parse(t, histories()["a run that continues"])
+	h := histories()["a run that continues"]
+	families := parse(t, h)
 	byLabel := func(name string) map[string]float64 {
 		values := map[string]float64{}
 		for _, m := range families[name].GetMetric() {
@@ -112,9 +114,20 @@ func TestOnePhaseIsOneAndWorkersAreCountedByState(t *testing.T) {
 	if got, want := byLabel("elastic_trainer_workers"), map[string]float64{"pending": 1, "starting": 0, "joining": 0, "ready": 1}; !maps.Equal(got, want) {
 		t.Errorf("workers %v", got)
 	}
+	if got := byLabel("elastic_trainer_goodput_seconds_total"); len(got) != 6 || got["computing"] <= 0 || !maps.Equal(got, byPhase(h.Status.GoodputSplit)) {
+		t.Errorf("goodput phases %v", got)
+	}
 	if got := byLabel("elastic_trainer_gradients_total"); len(got) != 2 || got["1"] == 0 {
 		t.Errorf("gradients %v: of those that are there, and of no others", got)
 	}
+}
+
+func byPhase(split *trainingjob.GoodputSplit) map[string]float64 {
+	values := map[string]float64{}
+	for phase, seconds := range split.Seconds {
+		values[string(phase)] = seconds
+	}
+	return values
 }
 
 func TestTheGuideNamesEveryMetricAndNoOther(t *testing.T) {

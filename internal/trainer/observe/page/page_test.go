@@ -23,7 +23,7 @@ import (
 func TestTheReportSaysHowTheRunWent(t *testing.T) {
 	report := string(page.Report(historytest.NewRun(4, 5*time.Minute).Succeed(), historytest.Began.Add(time.Hour)))
 	for _, want := range []string{
-		"low-prio-job", "succeeded", "step 6,000 of 6,000", "3 epochs of 60,000 records", "goodput", "records per second", "loss while training, and of the validation data (dots), logarithmic", "Evaluations",
+		"low-prio-job", "succeeded", "step 6,000 of 6,000", "3 epochs of 60,000 records", "goodput", "computing", "recovering", "of the whole time", "records per second", "loss while training, and of the validation data (dots), logarithmic", "Evaluations",
 		"worker 0 was preempted after 40 s: preempted by default/high-prio-job-worker-0 on node node-1", "worker 1 was lost: connection reset by peer at step",
 		"OOMKilled, exit code 137", "30fcd152bdb9818f28f73b8692d1a67d0b04c1115d4fb90e7ae3af6f46268ed0", "/output/low-prio-job/15e64d5f/model.safetensors", "The curves as numbers",
 	} {

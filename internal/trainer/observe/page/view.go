@@ -163,6 +163,18 @@ func (v view) facts(m *picture.Markup) {
 	if s.Goodput != nil {
 		fact("goodput", wording.Percent(*s.Goodput), "of undisturbed work")
 	}
+	if split := s.GoodputSplit; split != nil {
+		life := 0.0
+		for _, seconds := range split.Seconds {
+			life += seconds
+		}
+		for _, phase := range trainingjob.GoodputPhases() {
+			if seconds := split.Seconds[phase]; seconds > 0 {
+				fact(strings.ReplaceAll(string(phase), "_", " "), wording.Duration(time.Duration(seconds*float64(time.Second))),
+					wording.Percent(seconds/life)+" of the whole time")
+			}
+		}
+	}
 	if s.CheckpointStep > 0 {
 		note = "before this master"
 		if !v.Checkpoint.IsZero() {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/observe/goodput"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/coordinator"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/group"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire/wirepb"
@@ -112,7 +113,7 @@ func running(s coordinator.Status) (n int) {
 // reportStatus publishes the status if it has changed: to the history at every tick, to the reporter at once if now is
 // set, and otherwise at most every two seconds.
 func (m *Master) reportStatus(now bool) {
-	if m.dirty || now {
+	if m.dirty || now || time.Since(m.report) >= master.StatusAtLeast {
 		m.dirty, m.stale = false, true
 		m.newest = m.cfg.History.OnStatus(m.status())
 	}
@@ -122,6 +123,12 @@ func (m *Master) reportStatus(now bool) {
 	}
 }
 
+// What a master cannot know of a script's time.
+const (
+	unknownOfCollectives = "computing includes the time in which the script evaluates or saves"
+	unknownOfRestarts    = "computing includes the time in which the command starts, recomputes lost steps, evaluates or saves"
+)
+
 // status is the published status of the job.
 func (m *Master) status() trainingjob.Status {
 	c, j := m.core.Status(), m.cfg.Job
@@ -129,6 +136,7 @@ func (m *Master) status() trainingjob.Status {
 		Phase: master.PhaseOf(c.Phase), Message: c.Reason, Generation: m.cfg.Fence.Generation(),
 		Epoch: j.Schedule.Epoch(min(c.Step, j.Schedule.Steps()-1)), StepsDone: c.Step, StepsTotal: j.Schedule.Steps(),
 		JobDigest: j.Identity.Job, CheckpointStep: m.core.Checkpointed(), Preemptions: c.Preemptions, Loss: m.loss,
+		GoodputSplit: &trainingjob.GoodputSplit{Phase: goodput.PhaseOf(c), Unknown: unknownOfCollectives},
 	}
 	switch {
 	case c.Phase == coordinator.Done && c.Step < j.Schedule.Steps():
@@ -140,6 +148,7 @@ func (m *Master) status() trainingjob.Status {
 	}
 	if j.Spec.Restarts() { // how far a command has come is not known here
 		s.StepsDone, s.StepsTotal, s.Loss, s.Starts = 0, 0, nil, m.core.Starts()
+		s.GoodputSplit.Unknown = unknownOfRestarts
 		if s.Phase == trainingjob.PhaseRunning && s.Message == "" {
 			s.Message = fmt.Sprintf("the command runs on %s", wording.Number(running(c), "worker"))
 		}

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/coordinator"
@@ -20,6 +21,7 @@ import (
 // master.Reporter: its methods never wait for the API server.
 type Reporter struct {
 	cluster *Cluster
+	earlier *trainingjob.GoodputSplit
 	log     *slog.Logger
 	status  chan trainingjob.Status // the newest only
 	notices chan coordinator.Notice
@@ -48,9 +50,23 @@ const (
 	eventsPerSecond = 2
 )
 
-// NewReporter starts a reporter; Close writes what is pending.
-func NewReporter(c *Cluster, log *slog.Logger) *Reporter {
-	r := &Reporter{cluster: c, log: log, status: make(chan trainingjob.Status, 1), notices: make(chan coordinator.Notice, noticesQueue), closing: make(chan struct{})}
+// EarlierSplit is the goodput split that the last master reported; nil without one. A patch that changes nothing is
+// answered with the ConfigMap, so a master needs no permission to get it.
+func (c *Cluster) EarlierSplit(ctx context.Context) (*trainingjob.GoodputSplit, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	configMap := &corev1.ConfigMap{}
+	err := c.core.Patch(types.MergePatchType).Namespace(c.Namespace).Resource("configmaps").Name(trainingjob.StatusName(c.Job.Name)).Body([]byte("{}")).Do(ctx).Into(configMap)
+	if err != nil {
+		return nil, err
+	}
+	status, err := trainingjob.DecodeStatus(configMap)
+	return status.GoodputSplit, err
+}
+
+// NewReporter starts a reporter; Close writes what is pending. earlier is the split of the masters before this one.
+func NewReporter(c *Cluster, earlier *trainingjob.GoodputSplit, log *slog.Logger) *Reporter {
+	r := &Reporter{cluster: c, earlier: earlier, log: log, status: make(chan trainingjob.Status, 1), notices: make(chan coordinator.Notice, noticesQueue), closing: make(chan struct{})}
 	r.ctx, r.giveUp = context.WithCancel(context.Background())
 	r.done.Go(r.writeStatuses)
 	r.done.Go(r.writeNotices)
@@ -129,6 +145,9 @@ func (r *Reporter) writeUntilDone(s trainingjob.Status) {
 }
 
 func (r *Reporter) write(s trainingjob.Status) error {
+	if s.GoodputSplit == nil { // a master that has not begun keeps what earlier ones reported
+		s.GoodputSplit = r.earlier
+	}
 	text, err := json.Marshal(s)
 	if err != nil {
 		return err

@@ -2,8 +2,14 @@ package kube
 
 import (
 	"fmt"
+	"maps"
+	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/coordinator"
 )
 
@@ -11,7 +17,7 @@ func TestWhatHappensVeryOftenMakesFewEventsAndWhatMattersMakesOneEach(t *testing
 	for reason, want := range map[string]int{coordinator.ReasonEvaluated: 1, coordinator.ReasonCheckpointed: 1, "WorkerPreempted": 20} {
 		t.Run(reason, func(t *testing.T) {
 			s := newServer(t)
-			r := NewReporter(s.cluster, quiet())
+			r := NewReporter(s.cluster, nil, quiet())
 			for i := range 20 {
 				r.Notice(coordinator.Notice{Reason: reason, Message: fmt.Sprintf("the %d.", i)})
 			}
@@ -26,5 +32,30 @@ func TestWhatHappensVeryOftenMakesFewEventsAndWhatMattersMakesOneEach(t *testing
 				t.Errorf("%d Events of 20 notices, want %d: %v", got, want, s.writes())
 			}
 		})
+	}
+}
+
+func TestAMasterReadsTheSplitOfTheMasterBeforeAndKeepsItUntilItHasItsOwn(t *testing.T) {
+	s := newServer(t)
+	text := `{"phase":"Running","generation":1,"goodput_split":{"phase":"computing","seconds":{"computing":12.5,"saving":1},"job_digest":"d"}}`
+	s.put("configmaps", &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "digits-status"}, Data: map[string]string{trainingjob.StatusKey: text}})
+	earlier, err := s.cluster.EarlierSplit(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := map[trainingjob.GoodputPhase]float64{trainingjob.GoodputComputing: 12.5, trainingjob.GoodputSaving: 1}; earlier == nil || !maps.Equal(earlier.Seconds, want) {
+		t.Fatalf("read %+v, want %v", earlier, want)
+	}
+	r := NewReporter(s.cluster, earlier, quiet())
+	r.Status(trainingjob.Status{Phase: trainingjob.PhaseWaiting})
+	r.Close()
+	var bodies []string
+	for where, merges := range s.merges {
+		if strings.HasSuffix(where, "digits-status") {
+			bodies = append(bodies, merges...)
+		}
+	}
+	if len(bodies) != 2 || bodies[0] != "{}" || !strings.Contains(bodies[1], `\"computing\":12.5`) {
+		t.Errorf("written were %q", bodies)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/nn"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/observe/goodput"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/observe/history"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/coordinator"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/job"
@@ -48,10 +49,14 @@ func (m *Master) publishNotice(n coordinator.Notice) {
 	m.cfg.Reporter.Notice(n)
 }
 
+// StatusAtLeast is how often a status is published while nothing changes: the time from the last one to the death of a
+// master is not observed.
+const StatusAtLeast = 30 * time.Second
+
 // report publishes the status if it has changed: to the history at every tick, to the reporter at once if now is
 // set, and otherwise at most every two seconds.
 func (m *Master) report(now bool) {
-	if m.dirty || now {
+	if m.dirty || now || time.Since(m.reported) >= StatusAtLeast {
 		m.dirty, m.stale = false, true
 		m.newest = m.cfg.History.OnStatus(m.status())
 	}
@@ -86,6 +91,7 @@ func (m *Master) status() trainingjob.Status {
 		Phase: PhaseOf(c.Phase), Message: c.Reason, Generation: m.cfg.Fence.Generation(),
 		Epoch: j.Schedule.Epoch(min(c.Step, j.Schedule.Steps()-1)), StepsDone: c.Step, StepsTotal: j.Schedule.Steps(),
 		JobDigest: j.Identity.Job, CheckpointStep: m.kept, Evaluations: newestOf(m.evaluations.all),
+		GoodputSplit: &trainingjob.GoodputSplit{Phase: goodput.PhaseOf(c)},
 	}
 	if c.Phase == coordinator.Done { // ended without a model: interrupted, to be resumed
 		s.Phase = trainingjob.PhaseWaiting

@@ -97,8 +97,10 @@ func (s *Run) Beat() {
 		})
 	}
 	s.status.Phase, s.status.Message = trainingjob.PhaseRunning, ""
+	s.status.GoodputSplit = &trainingjob.GoodputSplit{Phase: trainingjob.GoodputComputing}
 	if ready == 0 {
 		s.status.Phase, s.status.Message = trainingjob.PhaseWaiting, "0 of at least 1 workers are ready"
+		s.status.GoodputSplit.Phase = trainingjob.GoodputRecovering
 	}
 	s.History.OnStatus(at, s.status)
 	s.train(at, ready)
