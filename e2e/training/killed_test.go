@@ -2,6 +2,7 @@ package training_test
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -31,6 +32,7 @@ func TestAMasterProcessThatIsKilledIsBackAndNoStepIsLostNorPodDoubled(t *testing
 	j.awaitStep(5)
 	workers := j.workersAlive()
 	supervisor, master := j.supervised()
+	before := j.awaitStatus("a goodput split", func(s trainingjob.Status) bool { return s.GoodputSplit != nil && s.StepsDone >= 5 }).GoodputSplit
 	killed := time.Now()
 	if err := syscall.Kill(master, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
@@ -38,6 +40,20 @@ func TestAMasterProcessThatIsKilledIsBackAndNoStepIsLostNorPodDoubled(t *testing
 	j.awaitStatus("the second generation", func(s trainingjob.Status) bool { return s.Generation == 2 && s.StepsDone > 5 })
 	if hash, want := j.awaitSuccess(), local(t, referenceModel); hash != want {
 		t.Errorf("hash %s, and undisturbed %s", hash, want)
+	}
+	after := j.awaitStatus("the end", func(s trainingjob.Status) bool { return s.Phase == trainingjob.PhaseSucceeded }).GoodputSplit
+	if after == nil || after.UnobservedSeconds <= 0 || after.Seconds[trainingjob.GoodputRecovering] < before.Seconds[trainingjob.GoodputRecovering]+after.UnobservedSeconds-0.001 {
+		t.Errorf("the second master continues %+v as %+v", before, after)
+	} else {
+		life, grown := 0.0, after.At.Sub(before.At).Seconds()
+		for phase, seconds := range after.Seconds {
+			life += seconds
+			grown += before.Seconds[phase]
+		}
+		if math.Abs(life-grown) > 0.01 {
+			t.Errorf("%v add up to %g s; the first master's, and the time since, to %g s", after.Seconds, life, grown)
+		}
+		t.Logf("goodput phases %v of %g s, %g s without a master's report", after.Seconds, life, after.UnobservedSeconds)
 	}
 	if now := j.workersAlive(); !slices.Equal(now, workers) {
 		t.Errorf("the workers were %v, and are %v", workers, now)
