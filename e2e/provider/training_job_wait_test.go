@@ -153,7 +153,7 @@ func TestAFailedRunIsAnErrorOnlyWithFailOnError(t *testing.T) {
 		}
 		expectSays(t, printed, "Error: Training job default/fails-hard has failed", "model.py:3: no such layer", "Last events:")
 		printed, _ = r.run(t, config, "plan")
-		expectSays(t, printed, "tainted, so must be replaced")
+		expectSays(t, printed, "is tainted, so")
 	})
 }
 

@@ -358,7 +358,7 @@ func TestAFailedTaskReportsTheReason(t *testing.T) {
 		}
 		providertest.ExpectSays(t, printed, "Error: Task "+ns+"/fails has failed", "exited with code 3")
 		printed, _ = r.Run(t, config, "plan")
-		providertest.ExpectSays(t, printed, "tainted, so must be replaced")
+		providertest.ExpectSays(t, printed, "is tainted, so")
 	})
 }
 
