@@ -42,7 +42,8 @@ func TestAMasterProcessThatIsKilledIsBackAndNoStepIsLostNorPodDoubled(t *testing
 		t.Errorf("hash %s, and undisturbed %s", hash, want)
 	}
 	after := j.awaitStatus("the end", func(s trainingjob.Status) bool { return s.Phase == trainingjob.PhaseSucceeded }).GoodputSplit
-	if after == nil || after.UnobservedSeconds <= 0 || after.Seconds[trainingjob.GoodputRecovering] < before.Seconds[trainingjob.GoodputRecovering]+after.UnobservedSeconds-0.001 {
+	if after == nil || after.UnobservedSeconds <= 0 ||
+		after.Seconds[trainingjob.GoodputRecovering] < before.Seconds[trainingjob.GoodputRecovering]+after.UnobservedSeconds-0.001 {
 		t.Errorf("the second master continues %+v as %+v", before, after)
 	} else {
 		life, grown := 0.0, after.At.Sub(before.At).Seconds()

@@ -125,8 +125,9 @@ func (m *Master) reportStatus(now bool) {
 
 // What a master cannot know of a script's time.
 const (
-	unknownOfCollectives = "computing includes the time in which the script evaluates or saves; saving is the time from the last step to the script's end"
-	unknownOfRestarts    = "computing includes the time in which the command starts, recomputes lost steps, evaluates or saves"
+	unknownOfCollectives = "computing includes the time in which the script evaluates or saves; " +
+		"saving is the time from the last step to the script's end"
+	unknownOfRestarts = "computing includes the time in which the command starts, recomputes lost steps, evaluates or saves"
 )
 
 // status is the published status of the job.

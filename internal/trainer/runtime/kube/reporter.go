@@ -56,7 +56,9 @@ func (c *Cluster) EarlierSplit(ctx context.Context) (*trainingjob.GoodputSplit, 
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	configMap := &corev1.ConfigMap{}
-	err := c.core.Patch(types.MergePatchType).Namespace(c.Namespace).Resource("configmaps").Name(trainingjob.StatusName(c.Job.Name)).Body([]byte("{}")).Do(ctx).Into(configMap)
+	patch := c.core.Patch(types.MergePatchType).Namespace(c.Namespace).Resource("configmaps").
+		Name(trainingjob.StatusName(c.Job.Name)).Body([]byte("{}"))
+	err := patch.Do(ctx).Into(configMap)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +68,9 @@ func (c *Cluster) EarlierSplit(ctx context.Context) (*trainingjob.GoodputSplit, 
 
 // NewReporter starts a reporter; Close writes what is pending. earlier is the split of the masters before this one.
 func NewReporter(c *Cluster, earlier *trainingjob.GoodputSplit, log *slog.Logger) *Reporter {
-	r := &Reporter{cluster: c, earlier: earlier, log: log, status: make(chan trainingjob.Status, 1), notices: make(chan coordinator.Notice, noticesQueue), closing: make(chan struct{})}
+	r := &Reporter{
+		cluster: c, earlier: earlier, log: log, status: make(chan trainingjob.Status, 1), notices: make(chan coordinator.Notice, noticesQueue), closing: make(chan struct{}),
+	}
 	r.ctx, r.giveUp = context.WithCancel(context.Background())
 	r.done.Go(r.writeStatuses)
 	r.done.Go(r.writeNotices)
