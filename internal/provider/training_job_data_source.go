@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
@@ -12,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 )
 
@@ -33,10 +35,23 @@ func (d *trainingJobData) Schema(_ context.Context, _ datasource.SchemaRequest, 
 	for name, attribute := range observedAttributes() {
 		attributes[name] = asRead(attribute)
 	}
+	attributes["goodput_seconds"] = schema.MapAttribute{
+		MarkdownDescription: "How the job has spent its life so far, over all of its masters: seconds by goodput phase (`" + goodputPhases() + "`). " +
+			"Null before the first report.",
+		ElementType: types.Float64Type, Computed: true,
+	}
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "The status of a training job that another configuration manages. It is read at every plan, so an output that uses it may change at every plan.",
 		Attributes:          attributes,
 	}
+}
+
+func goodputPhases() string {
+	var names []string
+	for _, phase := range trainingjob.GoodputPhases() {
+		names = append(names, string(phase))
+	}
+	return strings.Join(names, "`, `")
 }
 
 // asRead is a resource's computed attribute as a data source has it.
@@ -63,6 +78,7 @@ type trainingJobDataModel struct {
 	Name      types.String `tfsdk:"name"`
 	Namespace types.String `tfsdk:"namespace"`
 	UID       types.String `tfsdk:"uid"`
+	Goodput   types.Map    `tfsdk:"goodput_seconds"`
 	observedModel
 }
 
@@ -95,5 +111,11 @@ func (d *trainingJobData) Read(ctx context.Context, req datasource.ReadRequest, 
 	}
 	model.UID = types.StringValue(string(job.UID))
 	resp.Diagnostics.Append(model.observe(ctx, observation{status: status, job: job, group: groupOf(ctx, client, job)})...)
+	model.Goodput = types.MapNull(types.Float64Type)
+	if split := status.GoodputSplit; split != nil {
+		seconds, diags := types.MapValueFrom(ctx, types.Float64Type, split.Seconds)
+		resp.Diagnostics.Append(diags...)
+		model.Goodput = seconds
+	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
 }
