@@ -102,7 +102,7 @@ func (r *taskResource) forecast(ctx context.Context, planRaw tftypes.Value, plan
 // the placement of a pod reads what they set. Any other attribute that is unknown makes the forecast unknown.
 var (
 	trainingJobNotForecast = append([]string{
-		"checkpoint", "data", "evaluation", "loss", "master_priority_check", "metrics", "model", "model_sha256", "output", "output_files", "steps_done", "steps_total",
+		"checkpoint", "data", "evaluation", "loss", "master_priority_check", "message", "metrics", "model", "model_sha256", "output", "output_files", "steps_done", "steps_total",
 		"training", "workers_pending", "workers_running",
 	}, jobNotForecast...)
 	taskNotForecast = append([]string{

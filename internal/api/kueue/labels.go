@@ -26,6 +26,10 @@ const (
 	PodSetPreferredTopologyAnnotation = "kueue.x-k8s.io/podset-preferred-topology"
 	// PodSetUnconstrainedTopologyAnnotation, "true", takes part in topology-aware scheduling with any place.
 	PodSetUnconstrainedTopologyAnnotation = "kueue.x-k8s.io/podset-unconstrained-topology"
+	// PodSetSliceRequiredTopologyAnnotation is the level whose one domain must hold each slice of the pods.
+	PodSetSliceRequiredTopologyAnnotation = "kueue.x-k8s.io/podset-slice-required-topology"
+	// PodSetSliceSizeAnnotation is the number of pods in a slice.
+	PodSetSliceSizeAnnotation = "kueue.x-k8s.io/podset-slice-size"
 	// PodGroupPodIndexLabel is a pod's index in its group.
 	PodGroupPodIndexLabel = "kueue.x-k8s.io/pod-group-pod-index"
 	// ElasticJobAnnotation, "true", lets a job grow and shrink by workload slices.

@@ -310,6 +310,7 @@ func (q *queues) workload(job Job, part Part, priority int32) (quota.Workload, [
 			Name: set.name, Count: int32(len(set.pods)), //nolint:gosec // pods are in memory
 			Requests: scheduler.PodRequests(pod), NodeSelector: pod.NodeSelector,
 			NodeAffinity: scheduler.RequiredNodeAffinity(pod.Affinity), Tolerations: pod.Tolerations,
+			Topology: requestsTopology(part.Pods[set.pods[0]].Annotations),
 		}
 		if part.Least > 0 {
 			asked.MinCount = new(int32(part.Least)) //nolint:gosec // a number of pods
@@ -409,9 +410,48 @@ func (q *queues) noteUnmodelled(workload types.NamespacedName, a admission) {
 			}
 		}
 	}
-	for _, name := range a.flavors {
+	named := a.flavors
+	if others || len(a.evicted) > 0 {
+		named = append(slices.Clone(named), q.flavorsAround(a.queue)...)
+	}
+	for _, name := range named {
 		if flavor := q.flavors[kueue.ResourceFlavorReference(name)]; flavor != nil && flavor.Spec.TopologyName != nil {
 			q.notes.add(QueueTopology, "ResourceFlavor "+name, "ResourceFlavor %s has a topology, which Kueue also looks at before it admits", name)
 		}
 	}
+}
+
+// flavorsAround are the flavors whose quota a decision in a queue may depend on: its own, and with a cohort those of all
+// queues that have one.
+func (q *queues) flavorsAround(name string) []string {
+	at := slices.IndexFunc(q.objects.ClusterQueues, func(o *kueue.ClusterQueue) bool { return o.Name == name })
+	if at < 0 {
+		return nil
+	}
+	own := q.objects.ClusterQueues[at]
+	var names []string
+	for _, queue := range q.objects.ClusterQueues {
+		if queue.Name != name && (own.Spec.CohortName == "" || queue.Spec.CohortName == "") {
+			continue
+		}
+		for _, group := range queue.Spec.ResourceGroups {
+			for _, flavor := range group.Flavors {
+				names = append(names, string(flavor.Name))
+			}
+		}
+	}
+	return names
+}
+
+// requestsTopology reports whether a pod template's annotations request topology-aware scheduling.
+func requestsTopology(annotations map[string]string) bool {
+	for _, name := range []string{
+		kueue.PodSetRequiredTopologyAnnotation, kueue.PodSetPreferredTopologyAnnotation, kueue.PodSetUnconstrainedTopologyAnnotation,
+		kueue.PodSetSliceRequiredTopologyAnnotation, kueue.PodSetSliceSizeAnnotation,
+	} {
+		if _, has := annotations[name]; has {
+			return true
+		}
+	}
+	return false
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/task"
@@ -191,6 +192,55 @@ func TestABoostedWorkloadMakesAForecastApproximateWhereItMayMatter(t *testing.T)
 		}
 		answer := forecast.Make(s, nil, planned)
 		if noted := len(reasonsWith(answer, forecast.PriorityBoost)) > 0; noted != c.noted {
+			t.Errorf("%s: noted %t: %v", name, noted, answer.Approximate)
+		}
+	}
+}
+
+// TestTopologiesOfFlavorsDecideWhichFlavorAJobGets has a queue with quota of 8 CPU in each of its flavors, of which "rack"
+// has a topology. Whether pods fit into a topology is not modelled: then the forecast is approximate.
+func TestTopologiesOfFlavorsDecideWhichFlavorAJobGets(t *testing.T) {
+	const rack, plain = "rack", "any"
+	for name, c := range map[string]struct {
+		flavors  []string
+		requests bool
+		waits    bool // another workload waits in the queue
+		says     string
+		noted    bool
+	}{
+		"a request, and no flavor has a topology":           {[]string{plain}, true, false, `"any" does not support TopologyAwareScheduling`, false},
+		"a request, and a flavor with a topology":           {[]string{plain, rack}, true, false, "with quota of rack", true},
+		"no request passes over the flavor with a topology": {[]string{rack, plain}, false, false, "with quota of any", false},
+		"no request, and every flavor has a topology":       {[]string{rack}, false, false, "with quota of rack", true},
+		"somebody else may get the flavor with a topology":  {[]string{rack, plain}, false, true, "quota of any", true},
+	} {
+		var others []*kueue.Workload
+		if c.waits {
+			others = append(others, forecasttest.Workload("Job", "waiting", "job-waiting", forecasttest.Pod("waiting", "", "12", 0, 0), 100, -20))
+		}
+		s := team(others)
+		s.Queues.Flavors = append(s.Queues.Flavors, &kueue.ResourceFlavor{
+			ObjectMeta: metav1.ObjectMeta{Name: rack}, Spec: kueue.ResourceFlavorSpec{TopologyName: new(kueue.TopologyReference("racks"))},
+		})
+		group := &s.Queues.ClusterQueues[0].Spec.ResourceGroups[0]
+		quotas := group.Flavors[0].Resources
+		group.Flavors = nil
+		for _, flavor := range c.flavors {
+			group.Flavors = append(group.Flavors, kueue.FlavorQuotas{Name: kueue.ResourceFlavorReference(flavor), Resources: quotas})
+		}
+		job := taskJob(t, forecasttest.Task("urgent", "user-queue", "high", "4", 1))
+		if c.requests {
+			job = forecast.MapPods([]forecast.Job{job}, func(pod forecast.Pod) forecast.Pod {
+				pod.Pod = pod.DeepCopy()
+				pod.Annotations = map[string]string{kueue.PodSetRequiredTopologyAnnotation: "example.com/rack"}
+				return pod
+			})[0]
+		}
+		answer := forecast.Make(s, nil, job)
+		if text := answer.Text(); !strings.Contains(text, c.says) {
+			t.Errorf("%s: %q is not in\n%s", name, c.says, text)
+		}
+		if noted := len(reasonsWith(answer, forecast.QueueTopology)) > 0; noted != c.noted {
 			t.Errorf("%s: noted %t: %v", name, noted, answer.Approximate)
 		}
 	}

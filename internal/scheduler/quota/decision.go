@@ -133,7 +133,7 @@ type FlavorTrial struct {
 // FlavorVerdict is what came of trying a flavor.
 type FlavorVerdict string
 
-// The verdicts, from best to worst; the last four rule the flavor out.
+// The verdicts, from best to worst; the last five rule the flavor out.
 const (
 	Fits                FlavorVerdict = "Fits"
 	FitsByReclaim       FlavorVerdict = "FitsByReclaim"    // by evicting workloads of other queues only
@@ -143,6 +143,7 @@ const (
 	FlavorMissing       FlavorVerdict = "FlavorMissing"
 	TaintNotTolerated   FlavorVerdict = "TaintNotTolerated"
 	AffinityMismatch    FlavorVerdict = "AffinityMismatch"
+	TopologyMismatch    FlavorVerdict = "TopologyMismatch" // the pods request a topology and the flavor has none, or the other way round
 	ResourceNotProvided FlavorVerdict = "ResourceNotProvided"
 )
 

@@ -129,7 +129,7 @@ func (s *search) choose(a *assignment, members []int, group *resourceGroup, firs
 	for at := s.w.scan.next(members[0], first); at < len(group.flavors); at++ {
 		attempted = at
 		flavor := group.flavors[at]
-		if verdict, why := s.barred(members, flavor); verdict != "" {
+		if verdict, why := s.barred(members, group, flavor); verdict != "" {
 			reasons = append(reasons, why)
 			s.tried(a, members, FlavorTrial{Flavor: flavor, Verdict: verdict, Reasons: []string{why}})
 			continue
@@ -160,9 +160,13 @@ func (s *search) choose(a *assignment, members []int, group *resourceGroup, firs
 	return best, reasons
 }
 
-func (s *search) barred(members []int, flavor string) (FlavorVerdict, string) {
+func (s *search) barred(members []int, group *resourceGroup, flavor string) (FlavorVerdict, string) {
 	for _, at := range members {
-		if verdict, why := s.engine.barred(s.w.sets[at].PodSet, flavor); verdict != "" {
+		set := s.w.sets[at].PodSet
+		if why := s.engine.topologyBars(s.q, set, group, flavor); why != "" {
+			return TopologyMismatch, why
+		}
+		if verdict, why := s.engine.barred(set, flavor); verdict != "" {
 			return verdict, why
 		}
 	}

@@ -48,8 +48,12 @@ func podSetOf(o *kueue.PodSet, reclaimable []kueue.ReclaimablePod) PodSet {
 		Name: string(o.Name), Count: o.Count, MinCount: o.MinCount, Requests: scheduler.PodRequests(pod),
 		NodeSelector: pod.NodeSelector, NodeAffinity: scheduler.RequiredNodeAffinity(pod.Affinity), Tolerations: pod.Tolerations,
 	}
-	if o.TopologyRequest != nil && o.TopologyRequest.PodSetGroupName != nil {
-		s.Group = *o.TopologyRequest.PodSetGroupName
+	if r := o.TopologyRequest; r != nil {
+		if r.PodSetGroupName != nil {
+			s.Group = *r.PodSetGroupName
+		}
+		s.Topology = r.Unconstrained != nil || r.Required != nil || r.Preferred != nil ||
+			r.PodSetSliceRequiredTopology != nil || r.PodSetSliceSize != nil || len(r.PodsetSliceRequiredTopologyConstraints) > 0
 	}
 	for _, r := range reclaimable {
 		if r.Name == o.Name {

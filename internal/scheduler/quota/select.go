@@ -2,6 +2,7 @@ package quota
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,6 +39,39 @@ func (e *Engine) barred(set *PodSet, flavor string) (FlavorVerdict, string) {
 		return AffinityMismatch, fmt.Sprintf("flavor %s doesn't match node affinity", flavor)
 	}
 	return "", ""
+}
+
+// topologyBars is the reason why a flavor cannot be used for a pod set because one of them has a topology and the other
+// has not; "" for none (Kueue's flavorassigner, checkPodSetAndFlavorMatchForTAS). Whether the topology has the requested
+// level, and room there, is not looked at.
+func (e *Engine) topologyBars(q *queue, set *PodSet, group *resourceGroup, flavor string) string {
+	spec, known := e.flavors[flavor]
+	hasTopology := spec.TopologyName != nil
+	switch {
+	case !known || set.Topology == hasTopology:
+		return ""
+	case set.Topology:
+		// A flavor may still provide what the pods themselves do not request.
+		if !slices.ContainsFunc(group.covers, func(name string) bool { _, asked := set.Requests[corev1.ResourceName(name)]; return asked }) {
+			return ""
+		}
+		return fmt.Sprintf("Flavor %q does not support TopologyAwareScheduling", flavor)
+	case e.hasOnlyTopologies(q): // every pod of such a queue is placed by its topology
+		return ""
+	}
+	return fmt.Sprintf("Flavor %q supports only TopologyAwareScheduling", flavor)
+}
+
+// hasOnlyTopologies reports whether all flavors of a queue have a topology (clusterQueue.isTASOnly).
+func (e *Engine) hasOnlyTopologies(q *queue) bool {
+	for _, group := range q.groups {
+		for _, flavor := range group.flavors {
+			if e.flavors[flavor].TopologyName == nil {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // requiredAffinity is a pod set's node selector and required affinity, restricted to the flavor's own label keys. A
