@@ -11,6 +11,7 @@ type documentBlock struct {
 }
 
 const (
+	byCommandLines = "needs Terraform 1.14: make test-clis queries, imports and acts with it"
 	attributesOnly = "attributes of a resource that the document speaks of, and no configuration of its own"
 	leavesOut      = "leaves lines out; TestTheTutorialsShowTheExamplesOwnLines finds the others in the example, which is applied"
 	aProvider      = "a provider's configuration for a cluster that is not here; its attributes are checked by e2e/documents"
@@ -97,6 +98,10 @@ resource "elastic_cluster_queue" "team" {
 		example: example{variables: map[string]string{"spot_pool": "spot"}},
 	},
 	`templates/guides/running-on-gke.md: master =`: notApplied(attributesOnly),
+
+	`templates/guides/terraform-and-opentofu.md: list "elastic_cluster_queue" "all"`:               notApplied(byCommandLines),
+	`templates/guides/terraform-and-opentofu.md: resource "elastic_local_queue" "research_0"`:      notApplied(byCommandLines),
+	`templates/guides/terraform-and-opentofu.md: action "elastic_job_checkpoint" "before_upgrade"`: notApplied(byCommandLines),
 
 	`templates/guides/upgrading.md: terraform`: notApplied("the version of the provider, which is not in a registry here"),
 
