@@ -122,6 +122,16 @@ func TestTheTutorialsCommandsTypedIntoSubmitPreemptAWorkerAndBothJobsFinish(t *t
 		}
 		return pending && s.Status.Preemptions == 1 && s.Status.WorkersRunning == 1
 	})
+	u.waits(lowJob, "the audit of the preemption", func(s seen) bool {
+		d := s.Status.Disruptions
+		if d == nil || d.Count != 1 || len(d.Newest) != 1 {
+			return false
+		}
+		one := d.Newest[0]
+		return one.Pod == lowJob+"-worker-1" && one.Role == trainingjob.RoleWorker && one.Kind == trainingjob.DisruptionPreempted &&
+			one.Reason == corev1.PodReasonPreemptionByScheduler && strings.HasPrefix(one.By, "pod default/"+highJob+"-") && one.Workers == 2 &&
+			one.Recovered != nil
+	})
 	for _, job := range []string{highJob, lowJob} {
 		if out, notes, err := u.tries("status", "--follow", job); err != nil || !strings.Contains(out, "Succeeded") {
 			t.Fatalf("status --follow %s: %v\n%s%s", job, err, out, notes)
@@ -131,10 +141,13 @@ func TestTheTutorialsCommandsTypedIntoSubmitPreemptAWorkerAndBothJobsFinish(t *t
 	if s := done.Status; s.StepsTotal != records/10/2 || s.StepsDone != s.StepsTotal || s.ModelSHA256 == "" || s.Preemptions < 1 {
 		t.Errorf("the first job ended with %+v", s)
 	}
+	t.Logf("the audit at the end is %+v", done.Status.Disruptions)
+	u.saysThatItRecovered(lowJob)
 	if log, _ := u.types("logs", lowJob); !strings.Contains(log, "was preempted") {
 		t.Errorf("the master's log does not say that a worker was preempted:\n%s", log)
 	}
-	if printed, _ := u.types("status", lowJob); !strings.Contains(printed, "Succeeded") || !strings.Contains(printed, done.Status.ModelSHA256) {
+	if printed, _ := u.types("status", lowJob); !strings.Contains(printed, "Succeeded") || !strings.Contains(printed, done.Status.ModelSHA256) ||
+		!strings.Contains(printed, "PreemptionByScheduler  pod default/"+highJob) {
 		t.Errorf("status printed\n%s", printed)
 	}
 
@@ -142,6 +155,22 @@ func TestTheTutorialsCommandsTypedIntoSubmitPreemptAWorkerAndBothJobsFinish(t *t
 	u.nothingIsLeft()
 	if _, notes, err := u.tries("status", lowJob); err == nil || !strings.Contains(notes, "there is no training job low-prio-job") {
 		t.Errorf("status of a job that is deleted: %v\n%s", err, notes)
+	}
+}
+
+// saysThatItRecovered reads the Event of the audit.
+func (u user) saysThatItRecovered(job string) {
+	u.Helper()
+	client, err := cluster.Client()
+	if err != nil {
+		u.Fatal(err)
+	}
+	events, err := client.CoreV1().Events(corev1.NamespaceDefault).List(u.Context(), metav1.ListOptions{FieldSelector: "reason=Recovered,involvedObject.kind=Job,involvedObject.name=" + job})
+	if err != nil {
+		u.Fatal(err)
+	}
+	if len(events.Items) != 1 || !strings.Contains(events.Items[0].Message, job+"-worker-1 was preempted at step ") {
+		u.Errorf("the Events are %+v", events.Items)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
+	"github.com/elastic-training/terraform-provider-elastic/internal/cluster/jobparts"
 )
 
 // trainingJobData is data.elastic_training_job.
@@ -40,6 +41,7 @@ func (d *trainingJobData) Schema(_ context.Context, _ datasource.SchemaRequest, 
 			"Null before the first report.",
 		ElementType: types.Float64Type, Computed: true,
 	}
+	attributes["disruptions"] = disruptionsAttribute()
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "The status of a training job that another configuration manages. It is read at every plan, so an output that uses it may change at every plan.",
 		Attributes:          attributes,
@@ -79,10 +81,13 @@ type trainingJobDataModel struct {
 	Namespace types.String `tfsdk:"namespace"`
 	UID       types.String `tfsdk:"uid"`
 	Goodput   types.Map    `tfsdk:"goodput_seconds"`
+
+	Disruptions types.List `tfsdk:"disruptions"`
 	observedModel
 }
 
-// Read costs two requests, the Job and what the master reports, and under a queue a third, the Workload.
+// Read costs two requests, the Job and what the master reports, and under a queue a third, the Workload. After a
+// preemption Events, pods and Workloads are listed for the preemptor's name.
 func (d *trainingJobData) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
 	ctx, cancel := context.WithTimeout(ctx, dataSourceTimeout)
 	defer cancel()
@@ -117,5 +122,8 @@ func (d *trainingJobData) Read(ctx context.Context, req datasource.ReadRequest, 
 		resp.Diagnostics.Append(diags...)
 		model.Goodput = seconds
 	}
+	disruptions, diags := disruptionsOf(ctx, jobparts.Disruptions(ctx, client, namespace, status))
+	resp.Diagnostics.Append(diags...)
+	model.Disruptions = disruptions
 	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
 }

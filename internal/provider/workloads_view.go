@@ -3,7 +3,6 @@ package provider
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -210,18 +209,12 @@ func evictionsOf(w *kueue.Workload) map[string]int64 {
 	return counts
 }
 
-// preemptor matches the UID in Kueue's message of a preemption.
-var preemptor = regexp.MustCompile(`to accommodate a workload \(UID: ([^,)]+)`)
-
 // preemptorOf is the UID of the workload that this one was evicted for and waits for since; "" when there is none.
 func preemptorOf(w *kueue.Workload) types.UID {
 	c := apimeta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadPreempted)
 	if c == nil || c.Status != metav1.ConditionTrue {
 		return ""
 	}
-	match := preemptor.FindStringSubmatch(c.Message)
-	if match == nil || match[1] == "UNKNOWN" {
-		return ""
-	}
-	return types.UID(match[1])
+	uid, _, _ := kueue.ParsePreempted(c.Message)
+	return types.UID(uid)
 }

@@ -310,6 +310,7 @@ type Status struct {
 	Starts         int64              `json:"starts,omitempty"`  // of the command by this master, where the job restarts it
 	Goodput        *float64           `json:"goodput,omitempty"` // of this master's time: steps done, over those that its workers would have done undisturbed
 	GoodputSplit   *GoodputSplit      `json:"goodput_split,omitempty"`
+	Disruptions    *Disruptions       `json:"disruptions,omitempty"`
 }
 
 // Measurement is what an evaluation of the validation data gave.

@@ -128,9 +128,9 @@ func runMaster(cmd *cobra.Command, c *computeFlags, jobFile, listen, credentials
 			}
 		}
 	}()
-	earlier, err := cluster.EarlierSplit(ctx)
+	earlier, err := cluster.EarlierStatus(ctx)
 	if err != nil {
-		log.Warn("the goodput phases of earlier masters are not known", "error", err)
+		log.Warn("the goodput phases and disruptions of earlier masters are not known", "error", err)
 	}
 	reporter := kube.NewReporter(cluster, earlier, log)
 	defer reporter.Close()
@@ -274,7 +274,7 @@ func untilStopped(ctx context.Context, cluster *kube.Cluster, log *slog.Logger) 
 		defer close(asked)
 		asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), causeTimeout)
 		defer cancel()
-		cause, err := cluster.StopCause(asking)
+		cause, err := cluster.Stop(asking)
 		if err != nil {
 			log.Warn("asked to stop; whether by the queue is not known", "error", err)
 		}

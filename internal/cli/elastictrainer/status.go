@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 	batchv1 "k8s.io/api/batch/v1"
@@ -102,6 +104,9 @@ func look(ctx context.Context, client *cluster.Client, job *batchv1.Job) (seenJo
 		}
 	}
 	seen.Phase = trainingjob.PhaseOf(seen.Status, job)
+	if d := seen.Status.Disruptions; d != nil {
+		d.Newest = jobparts.Disruptions(ctx, client, ref.Namespace, seen.Status)
+	}
 	pods, err := jobparts.Pods(ctx, client, trainingjob.LabelJobName, ref)
 	if err != nil {
 		return seen, explained(err)
@@ -155,14 +160,43 @@ func (s seenJob) print(out io.Writer) error {
 	for _, file := range s.Status.OutputFiles {
 		fmt.Fprintf(table, "output\t%s\n", wording.Printable(file))
 	}
-	if err := table.Flush(); err != nil || len(s.Pods) == 0 {
+	if d := s.Status.Disruptions; d != nil {
+		fmt.Fprintf(table, "disruptions\t%d, %s and %.1f s lost\n", d.Count, wording.Number(int(d.LostSteps), "step"), d.LostSeconds)
+	}
+	if err := table.Flush(); err != nil {
 		return err
+	}
+	if d := s.Status.Disruptions; d != nil {
+		fmt.Fprintln(table, "\nDISRUPTED\tPOD\tHOW\tREASON\tPREEMPTOR\tLOST STEPS\tLOST S\tRECOVERED S\tFULL SIZE S")
+		for _, one := range d.Newest[max(0, len(d.Newest)-shownDisruptions):] {
+			fmt.Fprintln(table, strings.TrimRight(wording.Printable(strings.Join([]string{
+				one.At.UTC().Format(time.RFC3339), one.Pod, string(one.Kind), one.Reason, one.Preemptor(),
+				strconv.FormatInt(one.LostSteps, 10), fmt.Sprintf("%.1f", one.LostSeconds), secondsOf(one.Recovered), secondsOf(one.FullSize),
+			}, "\t")), "\t"))
+		}
+		if err := table.Flush(); err != nil {
+			return err
+		}
+	}
+	if len(s.Pods) == 0 {
+		return nil
 	}
 	fmt.Fprintln(table, "\nPOD\tPHASE\tNODE\tREASON")
 	for _, pod := range s.Pods {
 		fmt.Fprintln(table, strings.TrimRight(fmt.Sprintf("%s\t%s\t%s\t%s", pod.Name, pod.Phase, pod.Node, wording.Printable(pod.Reason)), "\t"))
 	}
 	return table.Flush()
+}
+
+// shownDisruptions are the newest ones that status prints; --json has more.
+const shownDisruptions = 5
+
+// secondsOf is a time that may not have come yet.
+func secondsOf(seconds *float64) string {
+	if seconds == nil {
+		return "not yet"
+	}
+	return fmt.Sprintf("%.1f", *seconds)
 }
 
 // line is what --follow shows of a status; equal lines are printed once.

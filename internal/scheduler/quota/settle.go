@@ -66,12 +66,7 @@ func (e *Engine) evictTargets(en *entry, now time.Time) []Target {
 
 // preemptionMessage is what Kueue writes into the conditions Evicted and Preempted.
 func preemptionMessage(preemptor *workload, reason, preemptorPath, victimPath string) string {
-	why := map[string]string{
-		kueue.InClusterQueueReason:                "prioritization in the ClusterQueue",
-		kueue.InCohortReclamationReason:           "reclamation within the cohort",
-		kueue.InCohortFairSharingReason:           "Fair Sharing within the cohort",
-		kueue.InCohortReclaimWhileBorrowingReason: "reclamation within the cohort while borrowing",
-	}[reason]
+	why := kueue.PreemptionTexts()[reason]
 	return fmt.Sprintf("Preempted to accommodate a workload (UID: %s, JobUID: %s) due to %s; preemptor path: %s; preemptee path: %s",
 		cmp.Or(preemptor.UID, "UNKNOWN"), cmp.Or(preemptor.JobUID, "UNKNOWN"), why, preemptorPath, victimPath)
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/observe/disruption"
 	split "github.com/elastic-training/terraform-provider-elastic/internal/trainer/observe/goodput"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/coordinator"
 	"github.com/elastic-training/terraform-provider-elastic/internal/wording"
@@ -68,6 +69,9 @@ type History struct {
 
 	goodput goodput
 	split   split.Tracker
+
+	disruptions disruption.Tracker
+	recovered   []trainingjob.Disruption // that no one has been told of
 }
 
 // Phase is a time during which the job was in one phase.
@@ -95,9 +99,11 @@ func New(job Job, began time.Time) *History {
 	return &History{Job: job, Began: began, Series: newSeries(), goodput: goodput{last: -1}, split: split.Begin(job.Digest, began)}
 }
 
-// Resume continues the goodput phases of the job's earlier masters, before anything else is noted.
-func (h *History) Resume(earlier *trainingjob.GoodputSplit) {
-	h.split = split.Resume(earlier, h.Job.Digest, h.Began)
+// Resume continues the goodput phases and the disruptions of the job's earlier masters, before anything else is noted.
+// earlier is the last status of theirs.
+func (h *History) Resume(earlier trainingjob.Status) {
+	h.split = split.Resume(earlier.GoodputSplit, h.Job.Digest, h.Began)
+	h.disruptions = disruption.Resume(earlier, h.Job.Digest, h.Began)
 }
 
 // since is the time of a moment, which is never before the last one: clocks may be set back.
@@ -116,6 +122,7 @@ type Step struct {
 func (h *History) OnStep(at time.Time, s Step) {
 	now := h.since(at)
 	h.Steps++
+	h.disruptions.OnStep()
 	h.Records += int64(s.Records)
 	h.Series.add(now, Point{Steps: 1, Records: int64(s.Records), LossSum: s.LossSum})
 	if took, ok := h.goodput.onStep(now); ok {
@@ -144,6 +151,15 @@ func (h *History) OnStatus(at time.Time, s trainingjob.Status) {
 	h.Status.Goodput = h.Goodput()
 	h.split.Observe(h.Began.Add(now), s)
 	h.Status.GoodputSplit = h.split.Split(h.Began.Add(now))
+	h.recovered = append(h.recovered, h.disruptions.Observe(h.Began.Add(now), h.Status)...)
+	h.Status.Disruptions = h.disruptions.Report()
+}
+
+// TakeRecovered are the disruptions that are recovered since it was called last.
+func (h *History) TakeRecovered() []trainingjob.Disruption {
+	taken := h.recovered
+	h.recovered = nil
+	return taken
 }
 
 func (h *History) updatePhase(now time.Duration, name trainingjob.Phase) {
@@ -212,6 +228,7 @@ func (h *History) clone() *History {
 		c.Workers[i] = &life
 	}
 	c.split = h.split.Clone()
+	c.disruptions, c.recovered = h.disruptions.Clone(), nil
 	c.goodput.durations = slices.Clone(h.goodput.durations)
 	return &c // the status is replaced as a whole, never changed
 }

@@ -48,7 +48,7 @@ func (r *Recorder) Tick() {
 }
 
 // Resume is History.Resume.
-func (r *Recorder) Resume(earlier *trainingjob.GoodputSplit) {
+func (r *Recorder) Resume(earlier trainingjob.Status) {
 	r.record(func(h *History, _ time.Time) { h.Resume(earlier) })
 }
 
@@ -58,6 +58,17 @@ func (r *Recorder) OnStep(s Step) { r.record(func(h *History, at time.Time) { h.
 // OnEvent is History.OnEvent, now.
 func (r *Recorder) OnEvent(e coordinator.Event) {
 	r.record(func(h *History, at time.Time) { h.OnEvent(at, e) })
+}
+
+// OnRetire is History.OnRetire, now.
+func (r *Recorder) OnRetire(worker int) {
+	r.record(func(h *History, _ time.Time) { h.OnRetire(worker) })
+}
+
+// TakeRecovered is History.TakeRecovered.
+func (r *Recorder) TakeRecovered() (taken []trainingjob.Disruption) {
+	r.record(func(h *History, _ time.Time) { taken = h.TakeRecovered() })
+	return taken
 }
 
 // OnNotice is History.OnNotice, now.
@@ -73,7 +84,7 @@ func (r *Recorder) OnFinish(how string) {
 	r.record(func(h *History, at time.Time) { h.OnFinish(at, how) })
 }
 
-// OnStatus is History.OnStatus, now. It returns the status with the goodput in it.
+// OnStatus is History.OnStatus, now. It returns the status with the goodput and the disruptions in it.
 func (r *Recorder) OnStatus(s trainingjob.Status) trainingjob.Status {
 	r.record(func(h *History, at time.Time) {
 		h.OnStatus(at, s)

@@ -169,6 +169,7 @@ func (h *History) OnEvent(at time.Time, e coordinator.Event) {
 	if h.Status.Phase.Finished() || h.Over {
 		return // they end because the job has
 	}
+	h.disruptions.OnEvent(h.Began.Add(h.since(at)), e)
 	switch e := e.(type) {
 	case coordinator.Lost: // or disconnected
 		if e.Reason != coordinator.LostInOrder {
@@ -187,6 +188,14 @@ func (h *History) OnEvent(at time.Time, e coordinator.Event) {
 		case e.State == coordinator.PodEnded && !e.Disrupted:
 			h.markEnd(at, e.Worker, Failed, e.Reason)
 		}
+	}
+}
+
+// OnRetire notes that the master itself deletes a worker: that it was taken away is no news.
+func (h *History) OnRetire(worker int) {
+	h.disruptions.OnRetire(worker)
+	if l := h.find(worker); l != nil {
+		l.endKnown = true
 	}
 }
 

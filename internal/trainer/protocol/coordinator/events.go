@@ -1,6 +1,10 @@
 package coordinator
 
-import "time"
+import (
+	"time"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+)
 
 // Event is something that happened.
 type Event interface{ event() }
@@ -98,6 +102,8 @@ type (
 		Preempted   bool   // … by the scheduler or the queue, for a pod or job of higher priority
 		Reason      string // why it is pending, or why it ended
 		Disrupted   bool   // it ended for an external reason: deleted, preempted, SIGTERM, node lost
+
+		Cause trainingjob.DisruptionCause // why it is terminating, or ended, for the record
 	}
 
 	// Resize is the user's new minimum and maximum of workers.
@@ -128,7 +134,10 @@ type (
 	Fenced struct{ Reason string }
 
 	// Stop is SIGTERM to the master.
-	Stop struct{ Cause StopCause }
+	Stop struct {
+		Cause    StopCause
+		ItsCause trainingjob.DisruptionCause // why its pod ends, for the record
+	}
 
 	// Tick is the passing of 100 ms. Heard lists the workers from which a frame came since the last tick. Late means that
 	// the tick itself came more than 500 ms late: then the master was paused, and the silence of workers means nothing.

@@ -53,10 +53,10 @@ func (c *Coordinator) podChanged(e PodChanged) {
 			if e.Preempted {
 				c.pods.preemptions++
 				c.emit(Notice{Warning: true, Reason: "WorkerPreempted", Message: fmt.Sprintf(
-					"worker %d was preempted at step %d; it is replaced as soon as there is capacity", e.Worker, c.step)})
+					"worker %d was preempted at step %d%s; it is replaced as soon as there is capacity", e.Worker, c.step, e.Cause.Why())})
 			} else {
 				c.emit(Notice{Warning: true, Reason: "WorkerDeleted", Message: fmt.Sprintf(
-					"worker %d is being deleted by another client at step %d", e.Worker, c.step)})
+					"worker %d is being deleted by another client at step %d%s", e.Worker, c.step, e.Cause.Why())})
 			}
 		}
 	}

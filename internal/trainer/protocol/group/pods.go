@@ -54,9 +54,9 @@ func (g *Group) podChanged(e coordinator.PodChanged) {
 		if !p.retiring && g.over == 0 {
 			if e.Preempted {
 				g.pods.preemptions++
-				g.notice(true, "WorkerPreempted", "worker %d was preempted%s; it is replaced as soon as there is room", e.Worker, g.where())
+				g.notice(true, "WorkerPreempted", "worker %d was preempted%s%s; it is replaced as soon as there is room", e.Worker, g.where(), e.Cause.Why())
 			} else {
-				g.notice(true, "WorkerDeleted", "worker %d is being deleted by somebody else%s", e.Worker, g.where())
+				g.notice(true, "WorkerDeleted", "worker %d is being deleted by somebody else%s%s", e.Worker, g.where(), e.Cause.Why())
 			}
 		}
 	}

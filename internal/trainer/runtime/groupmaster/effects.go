@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/observe/disruption"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/observe/goodput"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/coordinator"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/group"
@@ -53,6 +54,7 @@ func (m *Master) do(e group.Effect) {
 		m.cfg.Launcher.Create(e.Worker, e.Minimum)
 	case coordinator.DeletePod:
 		m.log.Info("ending a worker", "worker", e.Worker, "reason", e.Reason)
+		m.cfg.History.OnRetire(e.Worker)
 		m.cfg.Launcher.Delete(e.Worker)
 	case coordinator.Report:
 		m.reportStatus(true)
@@ -116,6 +118,9 @@ func (m *Master) reportStatus(now bool) {
 	if m.dirty || now || time.Since(m.report) >= master.StatusAtLeast {
 		m.dirty, m.stale = false, true
 		m.newest = m.cfg.History.OnStatus(m.status())
+		for _, d := range m.cfg.History.TakeRecovered() {
+			m.do(disruption.Notice(d))
+		}
 	}
 	if now || (m.stale && time.Since(m.report) >= statusEvery) {
 		m.stale, m.report = false, time.Now()

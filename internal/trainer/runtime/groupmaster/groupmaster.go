@@ -160,7 +160,7 @@ func (m *Master) loop(ctx context.Context, served <-chan error) {
 			m.log.Info("asked to stop; the step in flight is completed first", "step", m.core.StepsDone())
 			var why master.StoppedError // zero if unknown
 			errors.As(context.Cause(ctx), &why)
-			m.step(coordinator.Stop{Cause: coordinator.StopCause(why)})
+			m.step(coordinator.Stop(why))
 		}
 	}
 }

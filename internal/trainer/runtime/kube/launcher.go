@@ -223,7 +223,7 @@ func podEvent(pod *corev1.Pod) (coordinator.PodChanged, bool) {
 	if !ok {
 		return coordinator.PodChanged{}, false
 	}
-	e := coordinator.PodChanged{Worker: id, Minimum: pod.Labels[trainingjob.LabelMinimum] == "true", Terminating: pod.DeletionTimestamp != nil}
+	e := coordinator.PodChanged{Worker: id, Minimum: pod.Labels[trainingjob.LabelMinimum] == "true", Terminating: pod.DeletionTimestamp != nil, Cause: trainingjob.CauseOf(pod)}
 	if _, ours := pod.Labels[trainingjob.LabelWorkerID]; !ours {
 		e.Name = pod.Name // its Job has named it
 	}

@@ -61,23 +61,26 @@ func (c *Cluster) ownPod(ctx context.Context) (*corev1.Pod, error) {
 	return pod, nil
 }
 
-// StopCause is why the master is asked to stop, if the API server can be reached.
-func (c *Cluster) StopCause(ctx context.Context) (coordinator.StopCause, error) {
+// Stop is why the master is asked to stop, as far as the API server can be reached.
+func (c *Cluster) Stop(ctx context.Context) (coordinator.Stop, error) {
+	stop := coordinator.Stop{Cause: coordinator.Replaced, ItsCause: trainingjob.DisruptionCause{Pod: c.Pod}}
 	pod, err := c.ownPod(ctx)
 	if err != nil {
-		return coordinator.Replaced, err
+		return stop, err
 	}
+	stop.ItsCause = trainingjob.CauseOf(pod)
 	if _, evicted := trainingjob.EvictionMessage(pod); evicted {
-		return coordinator.Evicted, nil
+		stop.Cause = coordinator.Evicted
+		return stop, nil
 	}
 	job := &job{}
 	if err := c.get(ctx, c.batch, "jobs", c.Job.Name, job); err != nil {
-		return coordinator.Replaced, fmt.Errorf("read Job %s/%s: %w", c.Namespace, c.Job.Name, err)
+		return stop, fmt.Errorf("read Job %s/%s: %w", c.Namespace, c.Job.Name, err)
 	}
 	if job.UID == c.Job.UID && job.suspended() {
-		return coordinator.Suspended, nil
+		stop.Cause = coordinator.Suspended
 	}
-	return coordinator.Replaced, nil
+	return stop, nil
 }
 
 // Finish ends the group of a job that has succeeded or failed. Kueue considers a group finished when all of its pods

@@ -21,7 +21,7 @@ import (
 // master.Reporter: its methods never wait for the API server.
 type Reporter struct {
 	cluster *Cluster
-	earlier *trainingjob.GoodputSplit
+	earlier trainingjob.Status
 	log     *slog.Logger
 	status  chan trainingjob.Status // the newest only
 	notices chan coordinator.Notice
@@ -50,9 +50,9 @@ const (
 	eventsPerSecond = 2
 )
 
-// EarlierSplit is the goodput split that the last master reported; nil without one. A patch that changes nothing is
-// answered with the ConfigMap, so a master needs no permission to get it.
-func (c *Cluster) EarlierSplit(ctx context.Context) (*trainingjob.GoodputSplit, error) {
+// EarlierStatus is what the last master reported; zero without one. A patch that changes nothing is answered with the
+// ConfigMap, so a master needs no permission to get it.
+func (c *Cluster) EarlierStatus(ctx context.Context) (trainingjob.Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	configMap := &corev1.ConfigMap{}
@@ -60,14 +60,13 @@ func (c *Cluster) EarlierSplit(ctx context.Context) (*trainingjob.GoodputSplit, 
 		Name(trainingjob.StatusName(c.Job.Name)).Body([]byte("{}"))
 	err := patch.Do(ctx).Into(configMap)
 	if err != nil {
-		return nil, err
+		return trainingjob.Status{}, err
 	}
-	status, err := trainingjob.DecodeStatus(configMap)
-	return status.GoodputSplit, err
+	return trainingjob.DecodeStatus(configMap)
 }
 
-// NewReporter starts a reporter; Close writes what is pending. earlier is the split of the masters before this one.
-func NewReporter(c *Cluster, earlier *trainingjob.GoodputSplit, log *slog.Logger) *Reporter {
+// NewReporter starts a reporter; Close writes what is pending. earlier is the status of the masters before this one.
+func NewReporter(c *Cluster, earlier trainingjob.Status, log *slog.Logger) *Reporter {
 	r := &Reporter{
 		cluster: c, earlier: earlier, log: log, status: make(chan trainingjob.Status, 1), notices: make(chan coordinator.Notice, noticesQueue), closing: make(chan struct{}),
 	}
@@ -150,7 +149,7 @@ func (r *Reporter) writeUntilDone(s trainingjob.Status) {
 
 func (r *Reporter) write(s trainingjob.Status) error {
 	if s.GoodputSplit == nil { // a master that has not begun keeps what earlier ones reported
-		s.GoodputSplit = r.earlier
+		s.GoodputSplit, s.Disruptions = r.earlier.GoodputSplit, r.earlier.Disruptions
 	}
 	text, err := json.Marshal(s)
 	if err != nil {

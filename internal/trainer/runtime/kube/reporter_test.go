@@ -17,7 +17,7 @@ func TestWhatHappensVeryOftenMakesFewEventsAndWhatMattersMakesOneEach(t *testing
 	for reason, want := range map[string]int{coordinator.ReasonEvaluated: 1, coordinator.ReasonCheckpointed: 1, "WorkerPreempted": 20} {
 		t.Run(reason, func(t *testing.T) {
 			s := newServer(t)
-			r := NewReporter(s.cluster, nil, quiet())
+			r := NewReporter(s.cluster, trainingjob.Status{}, quiet())
 			for i := range 20 {
 				r.Notice(coordinator.Notice{Reason: reason, Message: fmt.Sprintf("the %d.", i)})
 			}
@@ -37,13 +37,13 @@ func TestWhatHappensVeryOftenMakesFewEventsAndWhatMattersMakesOneEach(t *testing
 
 func TestAMasterReadsTheSplitOfTheMasterBeforeAndKeepsItUntilItHasItsOwn(t *testing.T) {
 	s := newServer(t)
-	text := `{"phase":"Running","generation":1,"goodput_split":{"phase":"computing","seconds":{"computing":12.5,"saving":1},"job_digest":"d"}}`
+	text := `{"phase":"Running","generation":1,"goodput_split":{"phase":"computing","seconds":{"computing":12.5,"saving":1},"job_digest":"d"},"disruptions":{"count":3,"lost_steps":7,"lost_seconds":1,"newest":null}}`
 	s.put("configmaps", &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "digits-status"}, Data: map[string]string{trainingjob.StatusKey: text}})
-	earlier, err := s.cluster.EarlierSplit(t.Context())
+	earlier, err := s.cluster.EarlierStatus(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := map[trainingjob.GoodputPhase]float64{trainingjob.GoodputComputing: 12.5, trainingjob.GoodputSaving: 1}; earlier == nil || !maps.Equal(earlier.Seconds, want) {
+	if want := map[trainingjob.GoodputPhase]float64{trainingjob.GoodputComputing: 12.5, trainingjob.GoodputSaving: 1}; earlier.GoodputSplit == nil || !maps.Equal(earlier.GoodputSplit.Seconds, want) {
 		t.Fatalf("read %+v, want %v", earlier, want)
 	}
 	r := NewReporter(s.cluster, earlier, quiet())
@@ -55,7 +55,7 @@ func TestAMasterReadsTheSplitOfTheMasterBeforeAndKeepsItUntilItHasItsOwn(t *test
 			bodies = append(bodies, merges...)
 		}
 	}
-	if len(bodies) != 2 || bodies[0] != "{}" || !strings.Contains(bodies[1], `\"computing\":12.5`) {
+	if len(bodies) != 2 || bodies[0] != "{}" || !strings.Contains(bodies[1], `\"computing\":12.5`) || !strings.Contains(bodies[1], `\"lost_steps\":7`) {
 		t.Errorf("written were %q", bodies)
 	}
 }

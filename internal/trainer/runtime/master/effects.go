@@ -74,6 +74,7 @@ func (m *Master) do(e coordinator.Effect) {
 		m.cfg.Launcher.Create(e.Worker, e.Minimum)
 	case coordinator.DeletePod:
 		m.log.Info("ending a worker", "worker", e.Worker, "reason", e.Reason)
+		m.cfg.History.OnRetire(e.Worker)
 		m.cfg.Launcher.Delete(e.Worker)
 	case coordinator.Checkpoint:
 		m.checkpoint(e.Step, e.Trusted)

@@ -148,9 +148,9 @@ type update struct {
 }
 
 // StoppedError is the cause of Run's context if the reason for stopping is known.
-type StoppedError coordinator.StopCause
+type StoppedError coordinator.Stop
 
-func (e StoppedError) Error() string { return coordinator.StopCause(e).String() }
+func (e StoppedError) Error() string { return e.Cause.String() }
 
 // Run trains until the job is done, has failed, or ctx ends (SIGTERM, with StoppedError as its cause where more is
 // known). An error means that the master could not run at all.
@@ -272,7 +272,7 @@ func (m *Master) loop(ctx context.Context, served <-chan error) {
 			m.log.Info("asked to stop; the step in flight is published first", "step", m.core.StepsDone())
 			var why StoppedError // zero if unknown
 			errors.As(context.Cause(ctx), &why)
-			m.step(coordinator.Stop{Cause: coordinator.StopCause(why)})
+			m.step(coordinator.Stop(why))
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/nn"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/observe/disruption"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/observe/goodput"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/observe/history"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/coordinator"
@@ -59,6 +60,9 @@ func (m *Master) report(now bool) {
 	if m.dirty || now || time.Since(m.reported) >= StatusAtLeast {
 		m.dirty, m.stale = false, true
 		m.newest = m.cfg.History.OnStatus(m.status())
+		for _, d := range m.cfg.History.TakeRecovered() {
+			m.notice(disruption.Notice(d))
+		}
 	}
 	if now || (m.stale && time.Since(m.reported) >= statusEvery) {
 		m.stale, m.reported = false, time.Now()
