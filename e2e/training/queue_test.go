@@ -220,8 +220,17 @@ func TestAJobUnderAQueueShrinksInsteadOfBeingEvictedAndGrowsBack(t *testing.T) {
 		return len(waiting) == 2 && waiting[0].Name == j.name+"-worker-4" && waiting[1].Name == j.name+"-worker-5"
 	})
 	remove()
-	if s := j.runs(4); s.Preemptions != 2 {
+	s := j.awaitStatus("four workers, and the record of both preemptions", func(s trainingjob.Status) bool {
+		d := s.Disruptions
+		return s.WorkersRunning == 4 && s.Phase == trainingjob.PhaseRunning && d != nil && len(d.Newest) == 2 && d.Newest[0].FullSize != nil
+	})
+	if s.Preemptions != 2 {
 		t.Errorf("%d preemptions were counted", s.Preemptions)
+	}
+	for _, d := range s.Disruptions.Newest {
+		if d.Kind != trainingjob.DisruptionPreempted || d.Reason != kueue.InClusterQueueReason || d.ByUID == "" || d.Recovered == nil {
+			t.Errorf("a preemption by Kueue is recorded as %+v", d)
+		}
 	}
 
 	hash := j.awaitSuccess()
@@ -287,6 +296,11 @@ func TestWhenMasterAndMinimumAreEvictedTheOtherWorkersLeaveAndTheJobIsQueuedAgai
 
 	remove()
 	hash := j.awaitSuccess()
+	record := j.awaitStatus("the record of the master's eviction", func(s trainingjob.Status) bool { return s.Disruptions != nil }).Disruptions
+	evicted := slices.DeleteFunc(slices.Clone(record.Newest), func(d trainingjob.Disruption) bool { return d.Role != trainingjob.RoleMaster })
+	if len(evicted) != 1 || evicted[0].Reason != kueue.InClusterQueueReason || evicted[0].ByUID == "" || evicted[0].Recovered == nil || record.LostSeconds <= 0 {
+		t.Errorf("recorded are %+v", record)
+	}
 	if want := localOf(t, d); hash != want {
 		t.Errorf("hash %s, and on one machine %s", hash, want)
 	}

@@ -81,11 +81,8 @@ func (t *Tracker) OnEvent(at time.Time, e coordinator.Event) {
 	switch e := e.(type) {
 	case coordinator.Stop:
 		cause := e.ItsCause
-		switch {
-		case e.Cause == coordinator.Suspended:
+		if e.Cause == coordinator.Suspended {
 			cause.Kind = trainingjob.DisruptionSuspended
-		case e.Cause == coordinator.Evicted:
-			cause.Kind = cmp.Or(cause.Kind, trainingjob.DisruptionEvicted)
 		}
 		cause.Kind = cmp.Or(cause.Kind, trainingjob.DisruptionDeleted)
 		t.begin(at, trainingjob.RoleMaster, cause, len(t.ready))
@@ -268,7 +265,7 @@ func Notice(d trainingjob.Disruption) coordinator.Notice {
 	if d.Recovered != nil {
 		took = *d.Recovered
 	}
-	return coordinator.Notice{Reason: "Recovered", Message: fmt.Sprintf("training continued %.1f s after %s was %s at step %d%s; lost: %s and %.1f s",
+	return coordinator.Notice{Reason: coordinator.ReasonRecovered, Message: fmt.Sprintf("training continued %.1f s after %s was %s at step %d%s; lost: %s and %.1f s",
 		took, what, past(d.Kind), d.Step, d.Why(), wording.Number(int(d.LostSteps), "step"), d.LostSeconds)}
 }
 

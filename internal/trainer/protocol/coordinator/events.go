@@ -364,6 +364,9 @@ const (
 	ReasonModelSaved   = "ModelSaved"
 )
 
+// ReasonRecovered is of a Notice that reports what a disruption cost. The record of disruptions gives it, no effect.
+const ReasonRecovered = "Recovered"
+
 // Exit codes of the master. Its Job ignores the second and gives up at the third.
 const (
 	ExitDone        = 0
