@@ -79,14 +79,14 @@ type seen struct {
 	} `json:"pods"`
 }
 
-// waits asks for a job's status until it is as it should be.
-func (u user) waits(job, what string, is func(seen) bool) seen {
+// waits asks for the status of the job of low priority until it is as it should be.
+func (u user) waits(what string, is func(seen) bool) seen {
 	u.Helper()
 	ctx, cancel := context.WithTimeout(u.Context(), patience)
 	defer cancel()
 	var last seen
-	err := await.Until(ctx, job+": "+what, 200*time.Millisecond, func(context.Context) error {
-		out, notes, err := u.tries("status", "--json", job)
+	err := await.Until(ctx, lowJob+": "+what, 200*time.Millisecond, func(context.Context) error {
+		out, notes, err := u.tries("status", "--json", lowJob)
 		if err != nil {
 			return fmt.Errorf("%w: %s", err, notes)
 		}
@@ -112,17 +112,17 @@ func TestTheTutorialsCommandsTypedIntoSubmitPreemptAWorkerAndBothJobsFinish(t *t
 	if !strings.Contains(out, "training job default/low-prio-job created") || !strings.Contains(notes, "is replaced by image "+trainingjob.ImageRepository) {
 		t.Errorf("submit printed %q and %q", out, notes)
 	}
-	u.waits(lowJob, "two workers train", func(s seen) bool { return s.Status.WorkersRunning == 2 && s.Status.StepsDone > 0 })
+	u.waits("two workers train", func(s seen) bool { return s.Status.WorkersRunning == 2 && s.Status.StepsDone > 0 })
 
 	u.types(append([]string{"submit"}, u.flags(command(t, "high"))...)...)
-	u.waits(lowJob, "a worker is preempted, and its replacement is Pending", func(s seen) bool {
+	u.waits("a worker is preempted, and its replacement is Pending", func(s seen) bool {
 		pending := false
 		for _, pod := range s.Pods {
 			pending = pending || pod.Phase == corev1.PodPending && strings.Contains(pod.Reason, "Insufficient cpu")
 		}
 		return pending && s.Status.Preemptions == 1 && s.Status.WorkersRunning == 1
 	})
-	u.waits(lowJob, "the audit of the preemption", func(s seen) bool {
+	u.waits("the audit of the preemption", func(s seen) bool {
 		d := s.Status.Disruptions
 		if d == nil || d.Count != 1 || len(d.Newest) != 1 {
 			return false
@@ -137,7 +137,7 @@ func TestTheTutorialsCommandsTypedIntoSubmitPreemptAWorkerAndBothJobsFinish(t *t
 			t.Fatalf("status --follow %s: %v\n%s%s", job, err, out, notes)
 		}
 	}
-	done := u.waits(lowJob, "it is Succeeded", func(s seen) bool { return s.Phase == trainingjob.PhaseSucceeded })
+	done := u.waits("it is Succeeded", func(s seen) bool { return s.Phase == trainingjob.PhaseSucceeded })
 	if s := done.Status; s.StepsTotal != records/10/2 || s.StepsDone != s.StepsTotal || s.ModelSHA256 == "" || s.Preemptions < 1 {
 		t.Errorf("the first job ended with %+v", s)
 	}
