@@ -23,7 +23,7 @@ var cluster *simcluster.Cluster
 var trainer string
 
 // records are few enough for a test of seconds, and enough that the second job comes before the first has ended.
-const records = 8000
+const records = 16000
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
