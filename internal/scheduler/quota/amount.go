@@ -6,6 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler"
 )
 
 // Amount is a quantity of a resource: thousandths for cpu, whole units for everything else, and Unlimited when that
@@ -30,16 +32,7 @@ func amountOf(name corev1.ResourceName, q resource.Quantity) Amount {
 
 // requestOf converts a request; one that does not fit is cut off at the largest number.
 func requestOf(name corev1.ResourceName, q resource.Quantity) Amount {
-	if name != corev1.ResourceCPU {
-		if q.CmpInt64(math.MaxInt64) >= 0 {
-			return Unlimited
-		}
-		return Amount(q.Value())
-	}
-	if q.CmpInt64(math.MaxInt64/1000) >= 0 {
-		return Unlimited
-	}
-	return Amount(q.MilliValue())
+	return Amount(scheduler.Unit(name, q))
 }
 
 // quantity is the inverse of amountOf, in the notation that is usual for the resource.
