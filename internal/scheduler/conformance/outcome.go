@@ -64,6 +64,7 @@ type WorkloadState struct {
 	ClusterQueue string            `json:"clusterQueue,omitempty"`
 	Count        *int32            `json:"count,omitempty"`
 	Flavors      map[string]string `json:"flavors,omitempty"`
+	Topology     *Placement        `json:"topology,omitempty"`
 	PodSets      []PodSetState     `json:"podSets,omitempty"`
 	ReservedAt   *int64            `json:"reservedAt,omitempty"`
 	// Evictions counts by reason (or reason/cause).
@@ -77,6 +78,36 @@ type PodSetState struct {
 	Name    string            `json:"name"`
 	Count   int32             `json:"count"`
 	Flavors map[string]string `json:"flavors,omitempty"`
+	// Topology is where its pods go, if Kueue says so.
+	Topology *Placement `json:"topology,omitempty"`
+}
+
+// Placement is the domains that pods go to.
+type Placement struct {
+	Levels  []string `json:"levels"`
+	Domains []Domain `json:"domains"`
+}
+
+// Domain is one of them, with the number of its pods.
+type Domain struct {
+	Values []string `json:"values"`
+	Count  int32    `json:"count"`
+}
+
+func (p *Placement) equal(other *Placement) bool {
+	if p == nil || other == nil {
+		return p == other
+	}
+	return slices.Equal(p.Levels, other.Levels) && slices.EqualFunc(p.Domains, other.Domains, func(a, b Domain) bool {
+		return a.Count == b.Count && slices.Equal(a.Values, b.Values)
+	})
+}
+
+func (p *Placement) String() string {
+	if p == nil {
+		return "anywhere"
+	}
+	return fmt.Sprint(p.Domains)
 }
 
 // Why is a condition's reason and message.
@@ -174,6 +205,8 @@ func (want *WorkloadState) difference(got *WorkloadState) string {
 		return fmt.Sprintf("expected count %d, got %d", number(want.Count), number(got.Count))
 	case !maps.Equal(want.Flavors, got.Flavors):
 		return fmt.Sprintf("expected flavors %v, got %v", want.Flavors, got.Flavors)
+	case !want.Topology.equal(got.Topology):
+		return fmt.Sprintf("expected its pods at %v, got %v", want.Topology, got.Topology)
 	case want.Priority != got.Priority:
 		return fmt.Sprintf("expected priority %d, got %d", want.Priority, got.Priority)
 	case !maps.Equal(want.Evictions, got.Evictions):
@@ -185,7 +218,8 @@ func (want *WorkloadState) difference(got *WorkloadState) string {
 }
 
 func (s PodSetState) equal(other PodSetState) bool {
-	return s.Name == other.Name && s.Count == other.Count && maps.Equal(s.Flavors, other.Flavors)
+	return s.Name == other.Name && s.Count == other.Count && maps.Equal(s.Flavors, other.Flavors) &&
+		s.Topology.equal(other.Topology)
 }
 
 func number(n *int32) int32 {

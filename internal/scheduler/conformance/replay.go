@@ -111,6 +111,19 @@ func newReplay(s *Scenario) (*replay, error) {
 			r.uids[name] = w.UID
 		}
 	}
+	for _, t := range s.Topologies {
+		var levels []string
+		for _, l := range t.Spec.Levels {
+			levels = append(levels, l.NodeLabel)
+		}
+		r.engine.SetTopology(t.Name, levels)
+	}
+	for i := range s.Nodes {
+		r.setNode(&s.Nodes[i])
+	}
+	for i := range s.Pods {
+		r.setPod(&s.Pods[i])
+	}
 	for _, f := range s.Flavors {
 		r.engine.SetFlavor(f.Name, f.Spec)
 	}

@@ -34,7 +34,11 @@ type Scenario struct {
 	// Kueue is the release that answered.
 	Kueue string `json:"kueue,omitempty"`
 	// FairSharing is there when Kueue was configured for it.
-	FairSharing     *FairSharing    `json:"fairSharing,omitempty"`
+	FairSharing *FairSharing `json:"fairSharing,omitempty"`
+	// Topologies, Nodes and Pods are there when it is about topology-aware scheduling.
+	Topologies      []Topology      `json:"topologies,omitempty"`
+	Nodes           []Node          `json:"nodes,omitempty"`
+	Pods            []Pod           `json:"pods,omitempty"`
 	Flavors         []Flavor        `json:"flavors"`
 	PriorityClasses []PriorityClass `json:"priorityClasses"`
 	Cohorts         []Cohort        `json:"cohorts"`
@@ -62,6 +66,29 @@ type FairSharing struct {
 type Flavor struct {
 	Name string                   `json:"name"`
 	Spec kueue.ResourceFlavorSpec `json:"spec"`
+}
+
+// Topology is a Topology.
+type Topology struct {
+	Name string             `json:"name"`
+	Spec kueue.TopologySpec `json:"spec"`
+}
+
+// Node is a node.
+type Node struct {
+	Name          string              `json:"name"`
+	Labels        map[string]string   `json:"labels,omitempty"`
+	Taints        []corev1.Taint      `json:"taints,omitempty"`
+	Allocatable   corev1.ResourceList `json:"allocatable"`
+	Unschedulable bool                `json:"unschedulable,omitempty"`
+	NotReady      bool                `json:"notReady,omitempty"`
+}
+
+// Pod is a pod on a node that Kueue did not place there.
+type Pod struct {
+	Name     string              `json:"name"`
+	Node     string              `json:"node"`
+	Requests corev1.ResourceList `json:"requests"`
 }
 
 // PriorityClass is a WorkloadPriorityClass.
@@ -101,6 +128,10 @@ const (
 	StopPolicy  Op = "stopPolicy"  // ClusterQueue (or LocalQueue), Value
 	SetActive   Op = "setActive"   // Target, Value
 	SetPriority Op = "setPriority" // Target, PriorityClass
+	SetNode     Op = "setNode"     // Node: it is added or replaced
+	DeleteNode  Op = "deleteNode"  // Name
+	SetPod      Op = "setPod"      // Pod: it is added or replaced
+	DeletePod   Op = "deletePod"   // Name
 )
 
 // Step is one thing that was done.
@@ -116,6 +147,9 @@ type Step struct {
 	Set           map[string]*resource.Quantity `json:"set,omitempty"`
 	Value         json.RawMessage               `json:"value,omitempty"`
 	PriorityClass string                        `json:"priorityClass,omitempty"`
+	Node          *Node                         `json:"node,omitempty"`
+	Pod           *Pod                          `json:"pod,omitempty"`
+	Name          string                        `json:"name,omitempty"`
 }
 
 // Workload is one to submit: a single pod set named main in the fields of its own, or several in PodSets.
@@ -136,6 +170,8 @@ type PodSet struct {
 	NodeSelector map[string]string   `json:"nodeSelector,omitempty"`
 	Tolerations  []corev1.Toleration `json:"tolerations,omitempty"`
 	Affinity     *corev1.Affinity    `json:"affinity,omitempty"`
+	// TopologyRequest is where the pods want to be.
+	TopologyRequest *kueue.PodSetTopologyRequest `json:"topologyRequest,omitempty"`
 }
 
 // UnmarshalJSON reads a workload, whose pod sets have names while the workload's own fields are a pod set without one.
@@ -206,6 +242,12 @@ func (s *Step) String() string {
 		}
 	case SetQuota:
 		return fmt.Sprintf("%s %s %s/%s", s.Op, s.ClusterQueue, s.Flavor, s.Resource)
+	case SetNode:
+		return fmt.Sprintf("%s %s", s.Op, s.Node.Name)
+	case SetPod:
+		return fmt.Sprintf("%s %s", s.Op, s.Pod.Name)
+	case DeleteNode, DeletePod:
+		return fmt.Sprintf("%s %s", s.Op, s.Name)
 	case StopPolicy:
 		return fmt.Sprintf("%s %s%s %s", s.Op, s.ClusterQueue, s.LocalQueue, s.Value)
 	}

@@ -80,10 +80,17 @@ func (r *replay) state(name string) WorkloadState {
 			for resource, flavor := range a.Flavors {
 				set.Flavors[string(resource)] = string(flavor)
 			}
+			if t := a.TopologyAssignment; t != nil {
+				set.Topology = &Placement{Levels: t.Levels, Domains: []Domain{}}
+				for _, d := range t.Domains() {
+					set.Topology.Domains = append(set.Topology.Domains, Domain(d))
+				}
+			}
 			state.PodSets = append(state.PodSets, set)
 		}
 		if len(state.PodSets) == 1 {
-			state.Count, state.Flavors, state.PodSets = &state.PodSets[0].Count, state.PodSets[0].Flavors, nil
+			one := &state.PodSets[0]
+			state.Count, state.Flavors, state.Topology, state.PodSets = &one.Count, one.Flavors, one.Topology, nil
 		}
 	}
 	return state

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -46,6 +47,20 @@ func (r *replay) step(s *Step) error {
 		if err := r.stop(s); err != nil {
 			return err
 		}
+	case SetNode:
+		if s.Node == nil {
+			return errors.New("node: it is missing")
+		}
+		r.setNode(s.Node)
+	case DeleteNode:
+		r.engine.DeleteNode(s.Name)
+	case SetPod:
+		if s.Pod == nil {
+			return errors.New("pod: it is missing")
+		}
+		r.setPod(s.Pod)
+	case DeletePod:
+		r.engine.DeletePod(r.name(s.Name))
 	default:
 		return fmt.Errorf("the operation %q is not known", s.Op)
 	}
@@ -69,10 +84,14 @@ func (r *replay) submit(w *Workload) error {
 		Created: r.now, Priority: priority, Queue: w.Queue,
 	}
 	for _, s := range w.sets() {
-		spec.PodSets = append(spec.PodSets, quota.PodSet{
-			Name: s.SetName, Count: s.Count, MinCount: s.MinCount, Requests: s.Requests,
+		set := quota.PodSet{
+			Name: s.SetName, Count: s.Count, MinCount: s.MinCount, Requests: s.Requests, Topology: s.TopologyRequest,
 			NodeSelector: s.NodeSelector, NodeAffinity: scheduler.RequiredNodeAffinity(s.Affinity), Tolerations: s.Tolerations,
-		})
+		}
+		if t := s.TopologyRequest; t != nil && t.PodSetGroupName != nil {
+			set.Group = *t.PodSetGroupName
+		}
+		spec.PodSets = append(spec.PodSets, set)
 	}
 	r.order = append(r.order, w.Name)
 	r.tracked[w.Name] = &tracked{spec: spec, evictions: map[string]int32{}}
@@ -111,6 +130,14 @@ func (r *replay) change(s *Step) error {
 	r.engine.SetWorkload(t.spec)
 	return nil
 }
+
+func (r *replay) setNode(n *Node) {
+	r.engine.SetNode(quota.Node{
+		Name: n.Name, Labels: n.Labels, Taints: n.Taints, Allocatable: n.Allocatable, Unavailable: n.NotReady || n.Unschedulable,
+	})
+}
+
+func (r *replay) setPod(p *Pod) { r.engine.SetPod(r.name(p.Name), p.Node, p.Requests) }
 
 func (r *replay) setQuota(s *Step) error {
 	old, known := r.queues[s.ClusterQueue]

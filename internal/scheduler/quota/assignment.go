@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/topology"
 )
 
 // assignment is what the search through the flavors gave a workload.
@@ -17,6 +19,8 @@ type assignment struct {
 	mode  mode
 	// trials are the flavors that were looked at; only kept when asked for.
 	trials []FlavorTrial
+	// places are the domains of all pod sets that were placed by topology.
+	places []placement
 }
 
 // assignedSet is what a pod set got.
@@ -26,6 +30,10 @@ type assignedSet struct {
 	requests []request // of all pods, with the resource pods if the queue covers it
 	chosen   []choice
 	reasons  []string
+	// err is why it cannot be placed whatever the quota.
+	err string
+	// placed is where its pods go, by topology; nil: anywhere.
+	placed *topology.Assignment
 }
 
 // choice is the flavor of one resource.
@@ -40,6 +48,8 @@ type choice struct {
 
 func (s *assignedSet) mode() mode {
 	switch {
+	case s.err != "":
+		return noFit
 	case len(s.reasons) == 0:
 		return fits
 	case len(s.chosen) == 0:
@@ -56,6 +66,9 @@ func (s *assignedSet) mode() mode {
 func (a *assignment) message() string {
 	var parts []string
 	for _, s := range a.sets {
+		if s.err != "" {
+			return fmt.Sprintf("failed to assign flavors to pod set %s: %s", s.of.Name, s.err)
+		}
 		if len(s.reasons) > 0 {
 			parts = append(parts, fmt.Sprintf("couldn't assign flavors to pod set %s: %s", s.of.Name, strings.Join(slices.Sorted(slices.Values(s.reasons)), ", ")))
 		}

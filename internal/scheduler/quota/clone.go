@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/topology"
 )
 
 // Clone copies the engine: what is done to either is not seen by the other. It costs about as much as a look at every
@@ -22,6 +24,11 @@ func (e *Engine) cloneTree(name string) *Engine {
 	q, known := e.queues[name]
 	if !known {
 		return e.transplant(nil, nil, nil)
+	}
+	if slices.ContainsFunc(q.groups, func(g resourceGroup) bool {
+		return slices.ContainsFunc(g.flavors, func(f string) bool { return e.flavors[f].TopologyName != nil })
+	}) {
+		return e.Clone() // workloads of other trees may be on the same nodes
 	}
 	queues := []*queue{q}
 	var nodes []*node
@@ -50,6 +57,8 @@ func (e *Engine) transplant(queues []*queue, nodes []*node, workloads map[types.
 	c.namespaces = maps.Clone(e.namespaces)
 	c.cohorts = maps.Clone(e.cohorts)
 	c.localQueues = maps.Clone(e.localQueues) // its entries are replaced, never changed
+	c.topologies, c.nodesByName, c.otherPods = maps.Clone(e.topologies), maps.Clone(e.nodesByName), maps.Clone(e.otherPods)
+	c.places = &places{of: map[string]*topology.Capacity{}, stale: true}
 	c.retries = maps.Clone(e.retries)
 	c.settled = maps.Clone(e.settled)
 	c.touchedCohorts, c.touchedQueues = maps.Clone(e.touchedCohorts), maps.Clone(e.touchedQueues)
@@ -92,6 +101,7 @@ func (t *transplant) plant(c *Engine, queues []*queue, nodes []*node, workloads 
 	c.ordered = make([]*queue, len(queues))
 	for at, q := range queues {
 		copied := *q
+		copied.places = c.places
 		t.queues[q] = &copied
 		t.nodes[&q.node] = &copied.node
 		c.queues[q.name], c.ordered[at] = &copied, &copied

@@ -50,6 +50,7 @@ func (e *Engine) Cycle(now time.Time) Result {
 	var r Result
 	e.Requeue(now)
 	e.rebuild()
+	e.preparePlaces()
 	if e.enforceStops(&r, now); len(r.Decisions) > 0 {
 		e.changed()
 		return r // what stops at once may give its quota back before others are tried
@@ -110,7 +111,34 @@ func (e *Engine) nominate(en *entry) {
 	if en.w.scan != nil && en.w.scan.outdated(en.w, en.q.generation, e.cycle) {
 		en.w.scan = nil
 	}
-	s := search{engine: e, w: en.w, q: en.q, explain: true}
+	e.assign(en, nil)
+}
+
+// nominateAgain finds out what a head could get now that others of the cycle took the places that it had in mind: of the
+// flavors that it had chosen (Kueue's scheduler, updateAssignmentIfNeeded).
+func (e *Engine) nominateAgain(en *entry) {
+	only := map[string]map[string]string{}
+	for i := range en.a.sets {
+		set := &en.a.sets[i]
+		only[set.of.Name] = map[string]string{}
+		for _, c := range set.chosen {
+			only[set.of.Name][c.resource] = c.flavor
+		}
+	}
+	en.w.scan, en.targets, en.hunt = nil, nil, nil
+	en.q.tree.forget() // the lists of borrowers are of another time
+	e.assign(en, only)
+	en.q.tree.forget()
+}
+
+// assign gives a head its flavors, targets and places. only: see search.
+func (e *Engine) assign(en *entry, only map[string]map[string]string) {
+	e.assignFlavors(en, only)
+	e.placeWithout(en)
+}
+
+func (e *Engine) assignFlavors(en *entry, only map[string]map[string]string) {
+	s := search{engine: e, w: en.w, q: en.q, explain: true, only: only}
 	en.a = s.assign(nil)
 	if en.a.mode == fits {
 		return
@@ -137,6 +165,8 @@ func (e *Engine) nominate(en *entry) {
 // findTargets looks for workloads to preempt for an assignment.
 func (e *Engine) findTargets(en *entry, a *assignment) bool {
 	en.hunt = e.hunt(en.w, en.q, a.needs(), a.demand(en.w))
+	s := search{engine: e, w: en.w, q: en.q}
+	en.hunt.placing, _ = s.placing(a)
 	en.targets = en.hunt.victims()
 	return len(en.targets) > 0
 }

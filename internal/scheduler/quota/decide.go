@@ -33,6 +33,7 @@ func (e *Engine) process(ordered []*entry) {
 	for _, n := range nodes {
 		n.freed = nil
 	}
+	e.places.uncounted = true
 }
 
 // nodes appends all nodes of a tree.
@@ -52,6 +53,11 @@ func (e *Engine) decide(en *entry, claimed map[*workload]bool) {
 	if en.outcome == outNotSelected {
 		return
 	}
+	room := en.fitsFreed(claimed)
+	if room == noPlace {
+		e.nominateAgain(en)
+		room = en.fitsFreed(claimed)
+	}
 	en.message = en.a.message()
 	switch {
 	case en.a.mode == noFit:
@@ -61,16 +67,19 @@ func (e *Engine) decide(en *entry, claimed map[*workload]bool) {
 		if en.q.reclaimPolicy() != kueue.PreemptionPolicyAny {
 			// It could not get back later what others take now.
 			en.q.count(en.setAside())
+			e.places.use(en.a.places)
 		}
 	case slices.ContainsFunc(en.targets, func(v victim) bool { return claimed[v.w] }):
 		en.outcome, en.message = outOverlaps, "Workload has overlapping preemption targets with another workload"
-	case !en.fitsFreed():
+	case room != roomy:
 		en.outcome, en.message = outTaken, "Workload no longer fits after processing another workload"
 	default:
 		for _, v := range en.targets {
 			claimed[v.w] = true
+			v.w.liftFreed()
 		}
 		en.q.count(en.a.usage)
+		e.places.use(en.a.places)
 		if en.a.mode == needsPreemption {
 			en.outcome = preempting
 			en.message += fmt.Sprintf(". Pending the preemption of %d workload(s)", len(en.targets))
@@ -119,28 +128,69 @@ func (q *queue) swapFreed() {
 	}
 }
 
-// fitsFreed reports whether what an entry was to get is still there, without all who are to be preempted in this cycle,
-// its own targets included. If so, its targets are counted among them from then on.
-func (en *entry) fitsFreed() bool {
+// liftFreed is lift, and putFreed put, in the usage without those who are to be preempted.
+func (w *workload) liftFreed() {
+	w.heldIn.swapFreed()
+	for _, u := range w.usage {
+		w.heldIn.sub(u.pair, u.amount)
+	}
+	w.heldIn.swapFreed()
+}
+
+func (w *workload) putFreed() {
+	w.heldIn.swapFreed()
+	for _, u := range w.usage {
+		w.heldIn.add(u.pair, u.amount)
+	}
+	w.heldIn.swapFreed()
+}
+
+// room says whether what an entry was to get is still there.
+type room int
+
+const (
+	roomy room = iota
+	noQuota
+	noPlace
+)
+
+// fitsFreed says whether what an entry was to get is still there, without all who are to be preempted in this cycle:
+// those that others claimed, and its own targets.
+func (en *entry) fitsFreed(claimed map[*workload]bool) room {
+	var mine []*workload
 	for _, v := range en.targets {
-		v.w.heldIn.swapFreed()
-		v.w.lift()
-		v.w.heldIn.swapFreed()
-	}
-	en.q.swapFreed()
-	fits := true
-	for _, u := range en.a.usage {
-		fits = fits && u.amount <= max(0, en.q.available(u.pair))
-	}
-	en.q.swapFreed()
-	if !fits {
-		for _, v := range slices.Backward(en.targets) {
-			v.w.heldIn.swapFreed()
-			v.w.put()
-			v.w.heldIn.swapFreed()
+		if !claimed[v.w] {
+			mine = append(mine, v.w)
+			v.w.liftFreed()
 		}
 	}
-	return fits
+	found := roomy
+	en.q.swapFreed()
+	for _, u := range en.a.usage {
+		if u.amount > max(0, en.q.available(u.pair)) {
+			found = noQuota
+		}
+	}
+	en.q.swapFreed()
+	for _, w := range mine {
+		w.putFreed()
+	}
+	if found == noQuota || len(en.a.places) == 0 {
+		return found
+	}
+	for w := range claimed {
+		mine = append(mine, w)
+	}
+	for _, w := range mine {
+		en.q.places.free(w.placed)
+	}
+	if !en.q.places.fit(en.a.places) {
+		found = noPlace
+	}
+	for _, w := range mine {
+		en.q.places.use(w.placed)
+	}
+	return found
 }
 
 // savedUsage is the usage of some nodes at a time.

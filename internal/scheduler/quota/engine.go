@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/topology"
 )
 
 // Config is Kueue's configuration, as far as it decides.
@@ -25,6 +26,9 @@ type Config struct {
 	// IgnoreUndeclared lets workloads ask for resources that their queue does not cover (resources.quotaCheckStrategy:
 	// IgnoreUndeclared).
 	IgnoreUndeclared bool
+	// NodesUnknown is set where topologies and nodes cannot be seen: that a flavor has a topology still decides who may
+	// use it, but there is always a place.
+	NodesUnknown bool
 }
 
 // FairSharing is Kueue's fairSharing configuration.
@@ -55,6 +59,12 @@ type Engine struct {
 	cohorts     map[string]kueue.CohortSpec
 	queues      map[string]*queue
 	localQueues map[types.NamespacedName]*localQueue
+	// topologies have their levels; nodesByName are the nodes that are available, and otherPods what is on them besides
+	// the workloads. None of the values is changed; they are replaced.
+	topologies  map[string][]string
+	nodesByName map[string]topology.Node
+	otherPods   map[types.NamespacedName]otherPod
+	places      *places
 	workloads   map[types.NamespacedName]*workload
 	// members are the workloads that name a LocalQueue, whether it is there or not.
 	members map[types.NamespacedName]map[*workload]bool
@@ -105,6 +115,10 @@ func New(config Config) *Engine {
 		queues:         map[string]*queue{},
 		localQueues:    map[types.NamespacedName]*localQueue{},
 		workloads:      map[types.NamespacedName]*workload{},
+		topologies:     map[string][]string{},
+		nodesByName:    map[string]topology.Node{},
+		otherPods:      map[types.NamespacedName]otherPod{},
+		places:         &places{of: map[string]*topology.Capacity{}},
 		members:        map[types.NamespacedName]map[*workload]bool{},
 		nodes:          map[string]*node{},
 		touchedCohorts: map[string]bool{},
@@ -122,6 +136,9 @@ func (e *Engine) SetFlavor(name string, spec kueue.ResourceFlavorSpec) {
 	e.flavors[name] = spec
 	e.stale = e.stale || !known
 	if !known || !equality.Semantic.DeepEqual(old, spec) {
+		if spec.TopologyName != nil || old.TopologyName != nil {
+			e.places.stale, e.stale = true, true
+		}
 		for _, q := range e.queues {
 			if q.offers(name) {
 				e.retryLater(q)
@@ -134,7 +151,7 @@ func (e *Engine) SetFlavor(name string, spec kueue.ResourceFlavorSpec) {
 func (e *Engine) DeleteFlavor(name string) {
 	e.changed()
 	delete(e.flavors, name)
-	e.stale = true
+	e.stale, e.places.stale = true, true
 }
 
 // SetNamespace adds or changes the labels of a namespace. Namespaces that were never set have none but the one with
@@ -210,6 +227,7 @@ func (e *Engine) SetClusterQueue(name string, spec kueue.ClusterQueueSpec) error
 	switch {
 	case !known:
 		q = newQueue(name)
+		q.places = e.places
 		e.queues[name] = q
 		e.touchedQueues[name] = true
 	case q.spec.CohortName != spec.CohortName:

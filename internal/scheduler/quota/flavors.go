@@ -16,6 +16,8 @@ type search struct {
 	q      *queue
 	// explain makes assign keep what it looked at.
 	explain bool
+	// only has the flavors, by pod set and resource, that a second search in a cycle may choose; nil: all.
+	only map[string]map[string]string
 }
 
 const resourcePods = "pods"
@@ -36,6 +38,7 @@ func (s *search) assign(counts []int32) assignment {
 	if len(a.sets) == 0 {
 		a.mode = noFit
 	}
+	s.place(&a)
 	return a
 }
 
@@ -84,7 +87,8 @@ func (s *search) assignGroup(a *assignment, members []int, counts []int32) bool 
 		set := &sets[i]
 		set.reasons = reasons
 		for _, c := range chosen {
-			if slices.ContainsFunc(set.requests, func(r request) bool { return r.resource == c.resource }) {
+			if slices.ContainsFunc(set.requests, func(r request) bool { return r.resource == c.resource }) ||
+				len(set.requests) == 0 && set.of.Group != "" && s.engine.placesPods(c.flavor) {
 				set.chosen = append(set.chosen, c)
 			}
 		}
@@ -129,6 +133,10 @@ func (s *search) choose(a *assignment, members []int, group *resourceGroup, firs
 	for at := s.w.scan.next(members[0], first); at < len(group.flavors); at++ {
 		attempted = at
 		flavor := group.flavors[at]
+		if s.passesOver(members, first, flavor) {
+			reasons = append(reasons, fmt.Sprintf("skipping flavor %s as it is not found in the nomination mapping for resource %s", flavor, first))
+			continue
+		}
 		if verdict, why := s.barred(members, group, flavor); verdict != "" {
 			reasons = append(reasons, why)
 			s.tried(a, members, FlavorTrial{Flavor: flavor, Verdict: verdict, Reasons: []string{why}})
@@ -171,6 +179,14 @@ func (s *search) barred(members []int, group *resourceGroup, flavor string) (Fla
 		}
 	}
 	return "", ""
+}
+
+// passesOver reports whether a second search in a cycle leaves out a flavor, because the first did not choose it.
+func (s *search) passesOver(members []int, resource, flavor string) bool {
+	if len(s.only) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(members, func(at int) bool { return s.only[s.w.sets[at].Name][resource] == flavor })
 }
 
 func (s *search) tried(a *assignment, members []int, trial FlavorTrial) {

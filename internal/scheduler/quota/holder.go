@@ -37,6 +37,8 @@ type workload struct {
 	holds  []held
 	// usage is holds by the numbers of the pairs in the queue's tree.
 	usage []pairAmount
+	// placed is where its pods are, by topology.
+	placed []placement
 }
 
 // held is an amount of a pair that a workload holds.
@@ -145,8 +147,8 @@ func (w *workload) describe() string {
 		for _, r := range s.perPod {
 			fmt.Fprintf(&b, ",%s=%d", r.resource, r.amount)
 		}
-		if s.Group != "" || len(s.NodeSelector) > 0 || s.NodeAffinity != nil || len(s.Tolerations) > 0 {
-			selection, err := json.Marshal([]any{s.Group, s.NodeSelector, s.NodeAffinity, s.Tolerations})
+		if s.Group != "" || len(s.NodeSelector) > 0 || s.NodeAffinity != nil || len(s.Tolerations) > 0 || s.Topology != nil {
+			selection, err := json.Marshal([]any{s.Group, s.NodeSelector, s.NodeAffinity, s.Tolerations, s.Topology})
 			if err != nil {
 				panic(fmt.Sprintf("quota: node selection of %s: %v", w.NamespacedName, err)) // plain data cannot fail
 			}

@@ -52,8 +52,7 @@ func podSetOf(o *kueue.PodSet, reclaimable []kueue.ReclaimablePod) PodSet {
 		if r.PodSetGroupName != nil {
 			s.Group = *r.PodSetGroupName
 		}
-		s.Topology = r.Unconstrained != nil || r.Required != nil || r.Preferred != nil ||
-			r.PodSetSliceRequiredTopology != nil || r.PodSetSliceSize != nil || len(r.PodsetSliceRequiredTopologyConstraints) > 0
+		s.Topology = r
 	}
 	for _, r := range reclaimable {
 		if r.Name == o.Name {

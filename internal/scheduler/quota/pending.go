@@ -22,6 +22,7 @@ type queue struct {
 	// generation grows when quota may have become free or changed; progress in the scan of flavors is void then.
 	generation int64
 
+	places *places
 	// reserved are the workloads that hold quota, in the order in which victims are taken.
 	reserved []*workload
 

@@ -1,6 +1,7 @@
 package quota
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -298,8 +299,28 @@ func (e *Engine) obstacles(q *queue) []obstacle {
 	if len(inactive) > 0 {
 		found = append(found, obstacle{kueue.ClusterQueueActiveReasonAdmissionCheckInactive, "references inactive AdmissionCheck(s): " + strings.Join(inactive, ",")})
 	}
+	found = append(found, e.missingTopologies(q)...)
 	if name := string(q.spec.CohortName); name != "" && e.inCycle(name) {
 		found = append(found, obstacle{kueue.ClusterQueueActiveReasonUnknown, "is in a cycle of cohorts"})
+	}
+	return found
+}
+
+// missingTopologies are the obstacles of flavors whose topology is not known.
+func (e *Engine) missingTopologies(q *queue) []obstacle {
+	var found []obstacle
+	if e.config.NodesUnknown {
+		return nil
+	}
+	for _, g := range q.groups {
+		for _, f := range g.flavors {
+			spec, known := e.flavors[f]
+			if known && spec.TopologyName != nil && e.topologies[string(*spec.TopologyName)] == nil {
+				found = append(found, obstacle{
+					kueue.ClusterQueueActiveReasonTopologyNotFound, fmt.Sprintf("there is no Topology %q for TAS flavor %q", *spec.TopologyName, f),
+				})
+			}
+		}
 	}
 	return found
 }

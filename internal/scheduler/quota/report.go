@@ -196,7 +196,8 @@ func (e *Engine) attach(w *workload) bool {
 		e.detach(w)
 		q.generation++
 	}
-	w.heldIn, w.holds = q, w.holdings()
+	w.heldIn, w.holds, w.placed = q, w.holdings(), w.placements()
+	e.places.uncounted = e.places.uncounted || len(w.placed) > 0
 	q.tree.forget()
 	at, _ := slices.BinarySearchFunc(q.reserved, w, victimOrder)
 	q.reserved = slices.Insert(q.reserved, at, w)
@@ -225,7 +226,8 @@ func (e *Engine) detach(w *workload) {
 			q.sub(u.pair, u.amount)
 		}
 	}
-	w.heldIn, w.holds, w.usage = nil, nil, nil
+	e.places.uncounted = e.places.uncounted || len(w.placed) > 0
+	w.heldIn, w.holds, w.usage, w.placed = nil, nil, nil, nil
 }
 
 // drop is detach for good: quota has become free.

@@ -9,6 +9,8 @@ import (
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/klog/v2"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/topology"
 )
 
 // barred is the reason why a flavor cannot be used for a pod set whatever its quota; an empty verdict: it is not
@@ -42,15 +44,22 @@ func (e *Engine) barred(set *PodSet, flavor string) (FlavorVerdict, string) {
 }
 
 // topologyBars is the reason why a flavor cannot be used for a pod set because one of them has a topology and the other
-// has not; "" for none (Kueue's flavorassigner, checkPodSetAndFlavorMatchForTAS). Whether the topology has the requested
-// level, and room there, is not looked at.
+// has not, or because it lacks a requested level; "" for none (Kueue's flavorassigner, checkPodSetAndFlavorMatchForTAS).
 func (e *Engine) topologyBars(q *queue, set *PodSet, group *resourceGroup, flavor string) string {
 	spec, known := e.flavors[flavor]
-	hasTopology := spec.TopologyName != nil
+	asks, hasTopology := topology.Explicit(set.Topology), spec.TopologyName != nil
 	switch {
-	case !known || set.Topology == hasTopology:
+	case !known || !asks && !hasTopology:
 		return ""
-	case set.Topology:
+	case asks && hasTopology:
+		switch c := e.places.of[flavor]; {
+		case e.config.NodesUnknown || c != nil && c.Tree().Has(set.Topology):
+			return ""
+		case c == nil:
+			return fmt.Sprintf("Flavor %q information missing in TAS cache", flavor)
+		}
+		return fmt.Sprintf("Flavor %q does not contain the requested level", flavor)
+	case asks:
 		// A flavor may still provide what the pods themselves do not request.
 		if !slices.ContainsFunc(group.covers, func(name string) bool { _, asked := set.Requests[corev1.ResourceName(name)]; return asked }) {
 			return ""

@@ -124,6 +124,9 @@ func (s *assignedSet) assignment() kueue.PodSetAssignment {
 			}
 		}
 	}
+	if s.placed != nil {
+		a.TopologyAssignment = kueue.NewTopologyAssignment(s.placed.Levels, s.placed.Domains)
+	}
 	return a
 }
 

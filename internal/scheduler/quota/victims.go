@@ -11,6 +11,8 @@ type hunt struct {
 	q      *queue
 	needs  []int
 	demand []pairAmount
+	// placing is what must find a place in the end.
+	placing placing
 
 	// advantage reports, for the cohorts above, whether the preemptor has the better place there, and has which classes
 	// there can be.
@@ -72,7 +74,11 @@ func (h *hunt) fits(borrowing bool) bool {
 			return false
 		}
 	}
-	return true
+	if len(h.placing) == 0 {
+		return true
+	}
+	_, failure := h.engine.places.find(h.placing, false)
+	return failure == nil
 }
 
 // fillBack puts back whoever need not go.
@@ -95,12 +101,14 @@ func (w *workload) lift() {
 	for _, u := range w.usage {
 		w.heldIn.sub(u.pair, u.amount)
 	}
+	w.heldIn.places.free(w.placed)
 }
 
 func (w *workload) put() {
 	for _, u := range w.usage {
 		w.heldIn.add(u.pair, u.amount)
 	}
+	w.heldIn.places.use(w.placed)
 }
 
 func putAll(taken []victim) []victim {

@@ -61,8 +61,8 @@ type PodSet struct {
 	Tolerations  []corev1.Toleration
 	// Group joins pod sets that must get the same flavors (topologyRequest.podSetGroupName); empty: a group of its own.
 	Group string
-	// Topology is true for a pod set that requests topology-aware scheduling (IsExplicitlyRequestingTAS).
-	Topology bool
+	// Topology is where the pods want to be, relative to each other (topologyRequest); nil: they do not say.
+	Topology *kueue.PodSetTopologyRequest
 }
 
 // Reservation is quota that a workload holds.

@@ -67,6 +67,9 @@ func (c *Capacity) Add(values []string, perPod Units, count int32) {
 	c.use(values, perPod, int64(count))
 }
 
+// Clear forgets what was added.
+func (c *Capacity) Clear() { clear(c.used) }
+
 // Remove takes back what Add did.
 func (c *Capacity) Remove(values []string, perPod Units, count int32) {
 	c.use(values, perPod, -int64(count))

@@ -132,6 +132,9 @@ func (t *Tree) connect() {
 	}
 }
 
+// ByHost reports whether the lowest level is the host.
+func (t *Tree) ByHost() bool { return t.byHost }
+
 // HasLevel reports whether the tree's topology has a level.
 func (t *Tree) HasLevel(level string) bool { return slices.Contains(t.levels, level) }
 

@@ -1,0 +1,237 @@
+package quota
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/topology"
+)
+
+// Node is what the engine must know of a node to place pods by topology.
+type Node struct {
+	Name        string
+	Labels      map[string]string
+	Taints      []corev1.Taint
+	Allocatable corev1.ResourceList
+	// Unavailable is true for a node that is not ready or not schedulable: it has no capacity.
+	Unavailable bool
+}
+
+// otherPod is a pod that Kueue does not place by topology; it takes room of its node.
+type otherPod struct {
+	node     string
+	requests topology.Units
+}
+
+// placement is pods of a workload in a domain of a flavor's topology.
+type placement struct {
+	flavor string
+	values []string
+	perPod topology.Units
+	count  int32
+}
+
+// places is the capacity of the topologies of flavors. All queues of an engine share it, because flavors do.
+type places struct {
+	// of has the flavors whose topology is known.
+	of map[string]*topology.Capacity
+	// stale: nodes, other pods, topologies or flavors have changed; uncounted: only what workloads use.
+	stale, uncounted bool
+}
+
+// SetTopology adds or changes a Topology.
+func (e *Engine) SetTopology(name string, levels []string) {
+	e.changed()
+	if slices.Equal(e.topologies[name], levels) {
+		return
+	}
+	e.topologies[name] = slices.Clone(levels)
+	e.stale = true
+	e.nodesChanged()
+}
+
+// DeleteTopology removes a Topology; queues with flavors that name it become inactive.
+func (e *Engine) DeleteTopology(name string) {
+	e.changed()
+	delete(e.topologies, name)
+	e.stale = true
+	e.nodesChanged()
+}
+
+// SetNode adds or changes a node.
+func (e *Engine) SetNode(n Node) {
+	e.changed()
+	delete(e.nodesByName, n.Name)
+	if !n.Unavailable {
+		e.nodesByName[n.Name] = topology.Node{Name: n.Name, Labels: n.Labels, Taints: n.Taints, Allocatable: scheduler.Units(n.Allocatable)}
+	}
+	e.nodesChanged()
+}
+
+// DeleteNode removes a node.
+func (e *Engine) DeleteNode(name string) {
+	e.changed()
+	delete(e.nodesByName, name)
+	e.nodesChanged()
+}
+
+// SetPod adds or changes a pod on a node that Kueue did not place there by topology. Pods of workloads with a topology
+// assignment, and pods that have ended, are not to be set.
+func (e *Engine) SetPod(name types.NamespacedName, node string, requests corev1.ResourceList) {
+	e.changed()
+	e.otherPods[name] = otherPod{node, scheduler.Units(requests)}
+	e.nodesChanged()
+}
+
+// DeletePod removes a pod that was set.
+func (e *Engine) DeletePod(name types.NamespacedName) {
+	e.changed()
+	if _, known := e.otherPods[name]; !known {
+		return
+	}
+	delete(e.otherPods, name)
+	e.nodesChanged()
+}
+
+// nodesChanged has the capacities made anew, and workloads tried again that there was no place for.
+func (e *Engine) nodesChanged() {
+	e.places.stale = true
+	for _, q := range e.queues {
+		e.retryLater(q)
+	}
+}
+
+// preparePlaces makes the capacities as things are, before a cycle.
+func (e *Engine) preparePlaces() {
+	p := e.places
+	if p.stale {
+		p.stale, p.uncounted = false, true
+		clear(p.of)
+		for name, spec := range e.flavors {
+			if levels := e.levels(&spec); levels != nil {
+				p.of[name] = e.capacity(&spec, levels)
+			}
+		}
+	}
+	if !p.uncounted || len(p.of) == 0 {
+		return
+	}
+	p.uncounted = false
+	for _, c := range p.of {
+		c.Clear()
+	}
+	for _, q := range e.queues {
+		for _, w := range q.reserved {
+			for _, at := range w.placed {
+				p.count(at)
+			}
+		}
+	}
+}
+
+// levels are those of a flavor's topology; nil if it has none or it is not known.
+func (e *Engine) levels(spec *kueue.ResourceFlavorSpec) []string {
+	if spec.TopologyName == nil || e.config.NodesUnknown {
+		return nil
+	}
+	return e.topologies[string(*spec.TopologyName)]
+}
+
+func (e *Engine) capacity(spec *kueue.ResourceFlavorSpec, levels []string) *topology.Capacity {
+	var nodes []topology.Node
+	for _, name := range slices.Sorted(maps.Keys(e.nodesByName)) {
+		if n := e.nodesByName[name]; topology.Selects(spec.NodeLabels, levels, n.Labels) {
+			nodes = append(nodes, n)
+		}
+	}
+	c := topology.NewCapacity(string(*spec.TopologyName), topology.NewTree(levels, nodes), spec.Tolerations)
+	for _, pod := range e.otherPods {
+		c.Occupy(pod.node, pod.requests)
+	}
+	return c
+}
+
+// count adds pods of an admitted workload. What is on a host counts for all flavors whose topology goes down to hosts.
+func (p *places) count(at placement) {
+	own := p.of[at.flavor]
+	if own == nil {
+		return
+	}
+	if !own.Tree().ByHost() {
+		own.Add(at.values, at.perPod, at.count)
+		return
+	}
+	for _, c := range p.of {
+		if c.Tree().ByHost() {
+			c.Add(at.values, at.perPod, at.count)
+		}
+	}
+}
+
+// use adds pods for the rest of a cycle, and free takes them back. Within a cycle Kueue counts them in their own flavor
+// alone.
+func (p *places) use(all []placement) {
+	for _, at := range all {
+		if c := p.of[at.flavor]; c != nil {
+			c.Add(at.values, at.perPod, at.count)
+		}
+	}
+}
+
+func (p *places) free(all []placement) {
+	for _, at := range all {
+		if c := p.of[at.flavor]; c != nil {
+			c.Remove(at.values, at.perPod, at.count)
+		}
+	}
+}
+
+// fit reports whether there is room for pods.
+func (p *places) fit(all []placement) bool {
+	for _, at := range all {
+		if c := p.of[at.flavor]; c != nil && !c.Fits(at.values, at.perPod, at.count) {
+			return false
+		}
+	}
+	return true
+}
+
+// placements lists where the pods of a workload with quota are.
+func (w *workload) placements() []placement {
+	var all []placement
+	for i := range w.Reservation.Admission.PodSetAssignments {
+		a := &w.Reservation.Admission.PodSetAssignments[i]
+		if a.TopologyAssignment == nil {
+			continue
+		}
+		perPod := w.perPod(a)
+		flavors := slices.Compact(slices.Sorted(maps.Values(a.Flavors)))
+		for _, d := range a.TopologyAssignment.Domains() {
+			for _, f := range flavors {
+				all = append(all, placement{string(f), d.Values, perPod, d.Count})
+			}
+		}
+	}
+	return all
+}
+
+// perPod is what a pod of a set requests: by its template, or, where that is not known, its part of the quota.
+func (w *workload) perPod(a *kueue.PodSetAssignment) topology.Units {
+	for i := range w.PodSets {
+		if w.PodSets[i].Name == string(a.Name) {
+			return scheduler.Units(w.PodSets[i].Requests)
+		}
+	}
+	all := scheduler.Units(a.ResourceUsage)
+	if a.Count != nil && *a.Count > 0 {
+		for name := range all {
+			all[name] /= int64(*a.Count)
+		}
+	}
+	return all
+}
