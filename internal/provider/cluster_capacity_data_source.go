@@ -19,6 +19,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster/snapshot"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler"
 )
 
 // clusterCapacityData is data.elastic_cluster_capacity.
@@ -169,11 +170,11 @@ func (m *clusterCapacityModel) readNodes(nodes []*corev1.Node, pods []*corev1.Po
 	var diags diag.Diagnostics
 	for _, node := range nodes {
 		r := roomOn(node, on[node.Name])
-		if isReady(node) && !node.Spec.Unschedulable {
+		if scheduler.NodeReady(node) && !node.Spec.Unschedulable {
 			total = total.plus(r)
 		}
 		m.Nodes = append(m.Nodes, nodeModel{
-			Name: types.StringValue(node.Name), Ready: types.BoolValue(isReady(node)), Schedulable: types.BoolValue(!node.Spec.Unschedulable),
+			Name: types.StringValue(node.Name), Ready: types.BoolValue(scheduler.NodeReady(node)), Schedulable: types.BoolValue(!node.Spec.Unschedulable),
 			roomModel: r.model(&diags),
 		})
 	}

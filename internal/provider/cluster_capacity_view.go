@@ -62,16 +62,6 @@ func remainder(amount, used resource.Quantity) resource.Quantity {
 	return left
 }
 
-// isReady reports whether a node's kubelet reports that it can run pods.
-func isReady(node *corev1.Node) bool {
-	for _, c := range node.Status.Conditions {
-		if c.Type == corev1.NodeReady {
-			return c.Status == corev1.ConditionTrue
-		}
-	}
-	return false
-}
-
 // flavorQuota is a ClusterQueue's quota of one resource of one flavor.
 type flavorQuota struct {
 	flavor, resource string

@@ -67,3 +67,13 @@ func RequiredNodeAffinity(a *corev1.Affinity) *corev1.NodeSelector {
 	}
 	return a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
 }
+
+// NodeReady reports whether a node's kubelet reports that it can run pods.
+func NodeReady(node *corev1.Node) bool {
+	for _, c := range node.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}

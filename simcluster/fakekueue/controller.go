@@ -133,7 +133,7 @@ func newController(config *rest.Config, log *slog.Logger) (*controller, error) {
 		core:    core,
 		kueue:   ours,
 		keys:    workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[key]()),
-		engine:  quota.New(quota.Config{}),
+		engine:  quota.New(quota.Config{NodesUnknown: true}),
 		holding: map[types.NamespacedName]bool{},
 		locals:  map[types.NamespacedName]*kueue.LocalQueue{},
 	}, nil

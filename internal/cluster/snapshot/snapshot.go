@@ -104,8 +104,12 @@ func ReadQueues(ctx context.Context, client *cluster.Client) (*forecast.Queues, 
 	list(ctx, client, l, verb("admissionchecks"), k.AdmissionChecks(), "", &q.AdmissionChecks)
 	list(ctx, client, l, verb("workloadpriorityclasses"), k.WorkloadPriorityClasses(), "", &q.PriorityClasses)
 	list(ctx, client, l, verb("workloads"), k.Workloads(""), "", &q.Workloads)
+	optional(ctx, client, l, forecast.Topologies, verb("topologies"), k.Topologies(), &q.Topologies)
 	if err := l.wait(); err != nil {
 		return nil, err
+	}
+	for _, unread := range l.forgone {
+		q.TopologiesUnread = unread.Verb
 	}
 	return q, nil
 }

@@ -76,7 +76,7 @@ func TestASnapshotIsOneListOfEachKindFromTheCache(t *testing.T) {
 		t.Error("the version of Kubernetes was not asked for")
 	}
 	delete(s.asked, "version")
-	if len(s.asked) != 32 {
+	if len(s.asked) != 33 {
 		t.Errorf("asked for %d kinds: %v", len(s.asked), s.asked)
 	}
 	for plural, query := range s.asked {

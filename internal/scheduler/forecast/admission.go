@@ -23,17 +23,17 @@ const maxCycles = 1000
 
 // queues is Kueue's half of a forecast: the quota engine, with the state after all decisions so far.
 type queues struct {
-	engine     *quota.Engine
-	objects    *Queues
-	namespaces []*corev1.Namespace
-	classes    map[string]int32 // values of WorkloadPriorityClasses
-	flavors    map[kueue.ResourceFlavorReference]*kueue.ResourceFlavor
-	now        time.Time // later than the creation of any workload
-	asked      int       // number of planned workloads that the engine has received
-	known      map[types.NamespacedName]*kueue.Workload
-	planned    map[types.NamespacedName]plannedPart
-	fair       bool // Kueue is configured for fair sharing
-	notes      *notes
+	engine   *quota.Engine
+	objects  *Queues
+	snapshot *Snapshot
+	classes  map[string]int32 // values of WorkloadPriorityClasses
+	flavors  map[kueue.ResourceFlavorReference]*kueue.ResourceFlavor
+	now      time.Time // later than the creation of any workload
+	asked    int       // number of planned workloads that the engine has received
+	known    map[types.NamespacedName]*kueue.Workload
+	planned  map[types.NamespacedName]plannedPart
+	fair     bool // Kueue is configured for fair sharing
+	notes    *notes
 }
 
 // plannedPart identifies the job and the part that a planned workload belongs to.
@@ -48,8 +48,10 @@ type admission struct {
 	queue    string // the ClusterQueue; "" where there is none
 	admitted bool
 	// Of an admitted part: how many of its pods start, the flavors of their quota and the admission checks to wait for.
-	count   map[string]int32    // by pod set
-	given   map[string][]string // flavors by pod set
+	count map[string]int32    // by pod set
+	given map[string][]string // flavors by pod set
+	// domains has, by pod set, the node labels of each pod's domain; none where Kueue does not place them.
+	domains map[string][]map[string]string
 	sets    []podSet
 	flavors []string // of all sets
 	checks  []string
@@ -81,14 +83,14 @@ func newQueues(s *Snapshot, n *notes) *queues {
 	if s.Queues == nil {
 		return nil
 	}
-	var config quota.Config
+	config := quota.Config{NodesUnknown: s.Queues.TopologiesUnread != ""}
 	// Not every account may read Kueue's configuration; the conditions that Kueue writes show fair sharing.
 	fair := slices.ContainsFunc(s.Queues.ClusterQueues, func(q *kueue.ClusterQueue) bool { return q.Status.FairSharing != nil })
 	if fair {
 		config.FairSharing = &quota.FairSharing{}
 	}
 	q := &queues{
-		engine: quota.New(config), fair: fair, objects: s.Queues, namespaces: s.Namespaces, classes: map[string]int32{}, now: s.AsOf, notes: n,
+		engine: quota.New(config), fair: fair, objects: s.Queues, snapshot: s, classes: map[string]int32{}, now: s.AsOf, notes: n,
 		flavors: map[kueue.ResourceFlavorReference]*kueue.ResourceFlavor{},
 		known:   map[types.NamespacedName]*kueue.Workload{}, planned: map[types.NamespacedName]plannedPart{},
 	}
@@ -96,6 +98,7 @@ func newQueues(s *Snapshot, n *notes) *queues {
 		q.engine.SetFlavor(flavor.Name, flavor.Spec)
 		q.flavors[kueue.ResourceFlavorReference(flavor.Name)] = flavor
 	}
+	q.setTopologies(s)
 	for _, namespace := range s.Namespaces {
 		q.engine.SetNamespace(namespace.Name, namespace.Labels)
 	}
@@ -144,7 +147,7 @@ func (q *queues) forget(gone func(*kueue.Workload) bool) {
 func (q *queues) admit(number int, job Job, part Part, priority int32) admission {
 	w, sets := q.workload(job, part, priority)
 	q.planned[w.NamespacedName] = plannedPart{number, job, part}
-	a := admission{sets: sets, count: map[string]int32{}, given: map[string][]string{}}
+	a := admission{sets: sets, count: map[string]int32{}, given: map[string][]string{}, domains: map[string][]map[string]string{}}
 	q.engine.SetWorkload(w)
 	q.cycle(func(d quota.Decision) (enough bool) {
 		if d.Workload == w.NamespacedName {
@@ -217,7 +220,9 @@ func (q *queues) noteFollowers() {
 func (q *queues) hopeless(w quota.Workload) bool {
 	objects := *q.objects
 	objects.Workloads = nil
-	alone := newQueues(&Snapshot{AsOf: q.now, Queues: &objects, Namespaces: q.namespaces}, &notes{})
+	alone := newQueues(&Snapshot{
+		AsOf: q.now, Queues: &objects, Namespaces: q.snapshot.Namespaces, Nodes: q.snapshot.Nodes, Pods: q.snapshot.Pods,
+	}, &notes{})
 	answer := alone.engine.WhatIf(w, q.now)
 	return answer.Kind == quota.Wait && answer.Cause == quota.NoFit
 }
@@ -238,6 +243,7 @@ func (a *admission) take(d quota.Decision) {
 		}
 		slices.Sort(given)
 		a.given[string(set.Name)] = slices.Compact(given)
+		a.domains[string(set.Name)] = domainsOf(set.TopologyAssignment)
 		a.flavors = append(a.flavors, given...)
 	}
 	slices.Sort(a.flavors)
@@ -310,8 +316,8 @@ func (q *queues) workload(job Job, part Part, priority int32) (quota.Workload, [
 			Name: set.name, Count: int32(len(set.pods)), //nolint:gosec // pods are in memory
 			Requests: scheduler.PodRequests(pod), NodeSelector: pod.NodeSelector,
 			NodeAffinity: scheduler.RequiredNodeAffinity(pod.Affinity), Tolerations: pod.Tolerations,
-			Topology: requestsTopology(part.Pods[set.pods[0]].Annotations),
 		}
+		q.requestTopology(&asked, part.Pods[set.pods[0]].Annotations, job)
 		if part.Least > 0 {
 			asked.MinCount = new(int32(part.Least)) //nolint:gosec // a number of pods
 		}
@@ -370,6 +376,12 @@ func (q *queues) started(part Part, a admission) []Pod {
 					admitTo(&pod.Spec, flavor)
 				}
 			}
+			if domains := a.domains[set.name]; i < len(domains) {
+				if pod.Spec.NodeSelector == nil {
+					pod.Spec.NodeSelector = map[string]string{}
+				}
+				maps.Copy(pod.Spec.NodeSelector, domains[i])
+			}
 			pods = append(pods, pod)
 		}
 	}
@@ -410,48 +422,5 @@ func (q *queues) noteUnmodelled(workload types.NamespacedName, a admission) {
 			}
 		}
 	}
-	named := a.flavors
-	if others || len(a.evicted) > 0 {
-		named = append(slices.Clone(named), q.flavorsAround(a.queue)...)
-	}
-	for _, name := range named {
-		if flavor := q.flavors[kueue.ResourceFlavorReference(name)]; flavor != nil && flavor.Spec.TopologyName != nil {
-			q.notes.add(QueueTopology, "ResourceFlavor "+name, "ResourceFlavor %s has a topology, which Kueue also looks at before it admits", name)
-		}
-	}
-}
-
-// flavorsAround are the flavors whose quota a decision in a queue may depend on: its own, and with a cohort those of all
-// queues that have one.
-func (q *queues) flavorsAround(name string) []string {
-	at := slices.IndexFunc(q.objects.ClusterQueues, func(o *kueue.ClusterQueue) bool { return o.Name == name })
-	if at < 0 {
-		return nil
-	}
-	own := q.objects.ClusterQueues[at]
-	var names []string
-	for _, queue := range q.objects.ClusterQueues {
-		if queue.Name != name && (own.Spec.CohortName == "" || queue.Spec.CohortName == "") {
-			continue
-		}
-		for _, group := range queue.Spec.ResourceGroups {
-			for _, flavor := range group.Flavors {
-				names = append(names, string(flavor.Name))
-			}
-		}
-	}
-	return names
-}
-
-// requestsTopology reports whether a pod template's annotations request topology-aware scheduling.
-func requestsTopology(annotations map[string]string) bool {
-	for _, name := range []string{
-		kueue.PodSetRequiredTopologyAnnotation, kueue.PodSetPreferredTopologyAnnotation, kueue.PodSetUnconstrainedTopologyAnnotation,
-		kueue.PodSetSliceRequiredTopologyAnnotation, kueue.PodSetSliceSizeAnnotation,
-	} {
-		if _, has := annotations[name]; has {
-			return true
-		}
-	}
-	return false
+	q.noteTopologies(a, others)
 }

@@ -198,7 +198,7 @@ func TestABoostedWorkloadMakesAForecastApproximateWhereItMayMatter(t *testing.T)
 }
 
 // TestTopologiesOfFlavorsDecideWhichFlavorAJobGets has a queue with quota of 8 CPU in each of its flavors, of which "rack"
-// has a topology. Whether pods fit into a topology is not modelled: then the forecast is approximate.
+// has a topology that could not be read: then the forecast is approximate.
 func TestTopologiesOfFlavorsDecideWhichFlavorAJobGets(t *testing.T) {
 	const rack, plain = "rack", "any"
 	for name, c := range map[string]struct {
@@ -219,6 +219,7 @@ func TestTopologiesOfFlavorsDecideWhichFlavorAJobGets(t *testing.T) {
 			others = append(others, forecasttest.Workload("Job", "waiting", "job-waiting", forecasttest.Pod("waiting", "", "12", 0, 0), 100, -20))
 		}
 		s := team(others)
+		s.Queues.TopologiesUnread = "list topologies.kueue.x-k8s.io"
 		s.Queues.Flavors = append(s.Queues.Flavors, &kueue.ResourceFlavor{
 			ObjectMeta: metav1.ObjectMeta{Name: rack}, Spec: kueue.ResourceFlavorSpec{TopologyName: new(kueue.TopologyReference("racks"))},
 		})

@@ -106,6 +106,8 @@ func (q *Queues) put(object runtime.Object) bool {
 		q.AdmissionChecks = put(q.AdmissionChecks, o)
 	case *kueue.WorkloadPriorityClass:
 		q.PriorityClasses = put(q.PriorityClasses, o)
+	case *kueue.Topology:
+		q.Topologies = put(q.Topologies, o)
 	default:
 		return false
 	}
@@ -186,6 +188,8 @@ func (q *Queues) drop(d Deletion) {
 		q.AdmissionChecks = drop(q.AdmissionChecks, d)
 	case "WorkloadPriorityClass":
 		q.PriorityClasses = drop(q.PriorityClasses, d)
+	case "Topology":
+		q.Topologies = drop(q.Topologies, d)
 	case "Namespace":
 		q.LocalQueues = slices.DeleteFunc(slices.Clone(q.LocalQueues), func(o *kueue.LocalQueue) bool { return o.Namespace == d.Name })
 		q.Workloads = slices.DeleteFunc(slices.Clone(q.Workloads), func(o *kueue.Workload) bool { return o.Namespace == d.Name })

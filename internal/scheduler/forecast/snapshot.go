@@ -68,7 +68,10 @@ type Queues struct {
 	Cohorts         []*kueue.Cohort
 	AdmissionChecks []*kueue.AdmissionCheck
 	PriorityClasses []*kueue.WorkloadPriorityClass
-	Workloads       []*kueue.Workload
+	Topologies      []*kueue.Topology
+	// TopologiesUnread is the missing permission if Topologies could not be read; "" if they were.
+	TopologiesUnread string
+	Workloads        []*kueue.Workload
 }
 
 // TrainingJob is the content of a training job's ConfigMaps.
@@ -110,6 +113,7 @@ const (
 	VolumeAttachments  Kind = "VolumeAttachment"
 	MutatingWebhooks   Kind = "MutatingWebhookConfiguration" // other changes and rejections of pods, as the next
 	ValidatingWebhooks Kind = "ValidatingWebhookConfiguration"
+	Topologies         Kind = "Topology" // where the pods of a queue may go
 )
 
 // ofDevices and ofVolumes describe what a kind affects.

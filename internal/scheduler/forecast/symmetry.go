@@ -59,6 +59,11 @@ func newSymmetry(s *Snapshot, cluster *placement.Cluster, planned []Job) *symmet
 			name(pod)
 		}
 	}
+	for _, node := range s.Nodes {
+		if s.Queues.placesOn(node) {
+			y.named[node.Name] = true
+		}
+	}
 	for _, job := range planned {
 		for _, stage := range job.Stages {
 			for _, part := range stage {

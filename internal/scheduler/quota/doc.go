@@ -33,8 +33,10 @@
 //   - an explanation for every decision, as data with reasons that are constants, and as a sentence.
 //
 // It leaves to others what is not quota: pods, nodes, job controllers, and validation of the objects (package kueue).
-// Of Kueue's it does not model Topology-Aware Scheduling (its flavors are ordinary ones here), admission fair sharing
-// (LocalQueues ordered by what they have used), waitForPodsReady, MultiKueue and workload slices. Package forecast says
+// Where flavors have topologies, package topology finds the domains of the pods; the engine then needs to know of nodes
+// and other pods, by SetTopology, SetNode and SetPod. Of Kueue's it does not model the replacement of failed nodes, delayed
+// topology requests (ProvisioningRequest), admission fair sharing (LocalQueues ordered by what they have used),
+// waitForPodsReady, MultiKueue and workload slices. Package forecast says
 // so where one of them may matter; users read of them in the guide "Will my job preempt other pods?".
 //
 // An Engine is not safe for concurrent use; Clone gives an independent copy, and WhatIf answers without changing

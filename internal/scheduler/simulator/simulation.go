@@ -157,7 +157,7 @@ func (s *simulation) makeQueues() {
 	if len(sc.ClusterQueues) == 0 {
 		return
 	}
-	config := quota.Config{}
+	config := quota.Config{NodesUnknown: true} // topologies are not simulated
 	if sc.FairSharing {
 		config.FairSharing = &quota.FairSharing{}
 	}
