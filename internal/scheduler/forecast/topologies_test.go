@@ -58,16 +58,12 @@ func taskOn(t *testing.T, n int, annotation, value string) forecast.Job {
 	})[0]
 }
 
-// placedOn is a Workload with quota of which n pods of 2 CPU are on a host.
-func placedOn(name, host string, n int32, priority int32) *kueue.Workload {
+// placedOn is a Workload with quota of which one pod of 2 CPU is on a host.
+func placedOn(name, host string, priority int32) *kueue.Workload {
 	w := forecasttest.Workload("Job", name, types.UID("job-"+name), forecasttest.Pod(name, "", "2", 0, 0), priority, 10)
-	w.Spec.PodSets[0].Count = n
-	a := &w.Status.Admission.PodSetAssignments[0]
-	*a.Count = n
-	usage := a.ResourceUsage[corev1.ResourceCPU]
-	usage.Mul(int64(n))
-	a.ResourceUsage[corev1.ResourceCPU] = usage
-	a.TopologyAssignment = kueue.NewTopologyAssignment([]string{corev1.LabelHostname}, []kueue.TopologyDomain{{Values: []string{host}, Count: n}})
+
+	w.Status.Admission.PodSetAssignments[0].TopologyAssignment = kueue.NewTopologyAssignment(
+		[]string{corev1.LabelHostname}, []kueue.TopologyDomain{{Values: []string{host}, Count: 1}})
 	return w
 }
 
@@ -93,11 +89,11 @@ func TestPodsGoToTheDomainsThatKueueGivesThem(t *testing.T) {
 			pods: 4, annotation: kueue.PodSetRequiredTopologyAnnotation, value: rackLabel, nodes: "r0-0 r0-1",
 		},
 		"the first rack is in use": {
-			others: []*kueue.Workload{placedOn("other", "r0-1", 1, 1000)},
+			others: []*kueue.Workload{placedOn("other", "r0-1", 1000)},
 			pods:   4, annotation: kueue.PodSetRequiredTopologyAnnotation, value: rackLabel, nodes: "r1-0 r1-1",
 		},
 		"one rack is preferred, and none has room for all": {
-			others: []*kueue.Workload{placedOn("other", "r0-1", 1, 1000)},
+			others: []*kueue.Workload{placedOn("other", "r0-1", 1000)},
 			pods:   5, annotation: kueue.PodSetPreferredTopologyAnnotation, value: rackLabel, nodes: "r0-0 r0-1 r1-0",
 		},
 		"no rack can ever hold them": {
@@ -107,7 +103,7 @@ func TestPodsGoToTheDomainsThatKueueGivesThem(t *testing.T) {
 			pods: 1, annotation: kueue.PodSetRequiredTopologyAnnotation, value: "example.com/block", says: `Flavor "any" does not contain the requested level`,
 		},
 		"a workload of lower priority makes room": {
-			others: []*kueue.Workload{placedOn("one", "r0-0", 1, 100), placedOn("two", "r1-0", 1, 1000)},
+			others: []*kueue.Workload{placedOn("one", "r0-0", 100), placedOn("two", "r1-0", 1000)},
 			pods:   4, annotation: kueue.PodSetRequiredTopologyAnnotation, value: rackLabel, nodes: "r0-0 r0-1", says: "job-one",
 			approximate: true, // whoever is evicted may get what is left
 		},
