@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/elastic-training/terraform-provider-elastic/e2e/program"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/migrate/elasticdl"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/await"
@@ -143,6 +144,9 @@ func TestTheTutorialsCommandsTypedIntoSubmitPreemptAWorkerAndBothJobsFinish(t *t
 	}
 	t.Logf("the audit at the end is %+v", done.Status.Disruptions)
 	u.saysThatItRecovered(lowJob)
+	if printed := u.audit(); !strings.Contains(printed, "default/low-prio-job") || !strings.Contains(printed, "PreemptionByScheduler  default/"+highJob+"-") {
+		t.Errorf("elastic-sim audit printed\n%s", printed)
+	}
 	if log, _ := u.types("logs", lowJob); !strings.Contains(log, "was preempted") {
 		t.Errorf("the master's log does not say that a worker was preempted:\n%s", log)
 	}
@@ -172,6 +176,22 @@ func (u user) saysThatItRecovered(job string) {
 	if len(events.Items) != 1 || !strings.Contains(events.Items[0].Message, " was preempted at step ") {
 		u.Errorf("the Events are %+v", events.Items)
 	}
+}
+
+// audit is what `elastic-sim audit` prints.
+func (u user) audit() string {
+	u.Helper()
+	simulator, err := program.Simulator(u.Context(), u.dir)
+	if err != nil {
+		u.Fatal(err)
+	}
+	command := exec.CommandContext(u.Context(), simulator, "audit")
+	command.Env = append(os.Environ(), "KUBECONFIG="+cluster.Kubeconfig)
+	printed, err := command.CombinedOutput()
+	if err != nil {
+		u.Fatalf("%v\n%s", err, printed)
+	}
+	return string(printed)
 }
 
 // remove deletes jobs, whether or not they are there.

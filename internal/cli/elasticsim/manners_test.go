@@ -35,6 +35,7 @@ func TestCompletion(t *testing.T) {
 		"a log":                             clitest.Offered([]string{"run", "a.yaml", "--log", ""}, []string{"jsonl"}, files),
 		"no file for a seed":                clitest.Offered([]string{"run", "a.yaml", "--seed", ""}, nil, noFiles),
 		"scenarios side by side":            clitest.Offered([]string{"compare", "a.yaml", "b.yaml", ""}, yaml, files),
+		"a log to audit":                    clitest.Offered([]string{"audit", ""}, []string{"jsonl"}, files),
 		"recordings":                        clitest.Offered([]string{"conform", ""}, []string{"json", "jsonl", "gz"}, files),
 		"jobs":                              clitest.Offered([]string{"forecast", "-f", ""}, []string{"yaml", "yml", "json"}, files),
 		"contexts":                          clitest.Offered([]string{"forecast", "--context", ""}, []string{"production", "staging"}, noFiles),

@@ -23,6 +23,7 @@ type Event struct {
 	Workload  *Workload         `json:"workload,omitempty"`
 	Job       *Job              `json:"job,omitempty"`
 	Stage     *Stage            `json:"stage,omitempty"`
+	Lost      *Lost             `json:"lost,omitempty"`
 	Fault     *Fault            `json:"fault,omitempty"`
 	Plan      *Plan             `json:"plan,omitempty"`
 	Listing   *Listing          `json:"listing,omitempty"`
@@ -55,6 +56,7 @@ type Pod struct {
 	Unschedulable string `json:"unschedulable,omitempty"` // the scheduler's message while the pod is unschedulable
 	Disruption    string `json:"disruption,omitempty"`    // reason of the DisruptionTarget condition
 	Cause         string `json:"cause,omitempty"`         // its message
+	Preemptor     string `json:"preemptor,omitempty"`     // name of the pod that it was preempted for, where that is known
 	Deleting      bool   `json:"deleting,omitempty"`      // a deletion timestamp is set
 	Deleted       bool   `json:"deleted,omitempty"`       // the object is gone
 	ExitCode      *int32 `json:"exit_code,omitempty"`
@@ -100,6 +102,13 @@ const EvictedByPreemption = "Preempted"
 type Job struct {
 	Name   string             `json:"name"`
 	Status trainingjob.Status `json:"status"`
+}
+
+// Lost is work of a job that was done and has to be done again. Only a simulator knows it at once.
+type Lost struct {
+	Job     string  `json:"job"`
+	Steps   int64   `json:"steps,omitempty"`
+	Seconds float64 `json:"seconds"`
 }
 
 // Stage is the beginning of a stage of the scenario.

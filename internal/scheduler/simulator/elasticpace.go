@@ -53,7 +53,10 @@ func (e *elastic) mayLoseState(why ending) {
 		return
 	}
 	if why == nodeGone {
-		e.stats.lost.add(e.weightOf(&e.spec.Workers.Pod), e.fallBack())
+		steps, workers := e.steps(), Time(max(1, e.progress.workers))
+		lost := e.fallBack()
+		e.stats.lost.add(e.weightOf(&e.spec.Workers.Pod), lost)
+		e.logLost(e.name, steps-e.steps(), lost/workers)
 	} else {
 		e.checkpoint(e.now, e.done, 0)
 	}

@@ -123,6 +123,7 @@ func (g *gang) interrupt() {
 		kept = max(kept, g.done-g.done%every)
 	}
 	g.stats.lost.add(g.weight(), g.done-kept)
+	g.logLost(g.name, 0, g.done-kept)
 	g.done = kept
 }
 

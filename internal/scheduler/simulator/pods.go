@@ -238,6 +238,9 @@ func (s *simulation) logPod(p *pod) {
 		if p.why == preempted {
 			state.Disruption, state.Cause = eventlog.PreemptionByScheduler, p.noted
 			state.Unschedulable = ""
+			if n := len(p.waiters); n > 0 {
+				state.Preemptor = p.waiters[n-1].name
+			}
 		}
 	}
 	if p.phase == ended {
@@ -251,4 +254,11 @@ func (s *simulation) logPod(p *pod) {
 		}
 	}
 	s.write(eventlog.Event{Pod: &state})
+}
+
+// logLost logs work that a job has to do again.
+func (s *simulation) logLost(job string, steps int64, work Time) {
+	if s.log != nil && (steps > 0 || work > 0) {
+		s.write(eventlog.Event{Lost: &eventlog.Lost{Job: job, Steps: steps, Seconds: float64(work) / 1000}})
+	}
 }
