@@ -77,7 +77,9 @@ func TestAMastersOwnRecordIsTakenWithWhatTheLogKnowsBesides(t *testing.T) {
 	r := audit.OfLog([]eventlog.Event{
 		{Time: at(0), Pod: &victim},
 		{Time: at(1), Pod: &eventlog.Pod{Name: "high-worker-0", UID: "h", Job: "high", PriorityClass: "high", Phase: "Pending"}},
-		{Time: at(2), Pod: &taken}, {Time: at(3), Job: status(reported)}, {Time: at(4), Job: status(recovered)},
+		{Time: at(2), Pod: &taken},
+		{Time: at(3), Job: status(reported)},
+		{Time: at(4), Job: status(recovered)},
 	})
 	if len(r.Disruptions) != 1 {
 		t.Fatalf("got %+v", r)
@@ -92,7 +94,9 @@ func TestAPodThatIsGoneWithItsNodeWasEvicted(t *testing.T) {
 	gone := pod
 	gone.Deleted = true
 	r := audit.OfLog([]eventlog.Event{
-		{Time: at(0), Pod: &pod}, {Time: at(1), Node: &eventlog.Node{Name: "n", Lost: true}}, {Time: at(1), Pod: &gone},
+		{Time: at(0), Pod: &pod},
+		{Time: at(1), Node: &eventlog.Node{Name: "n", Lost: true}},
+		{Time: at(1), Pod: &gone},
 		{Time: at(1), Lost: &eventlog.Lost{Job: "a", Steps: 4, Seconds: 8}},
 	})
 	if len(r.Disruptions) != 1 || r.Disruptions[0].Reason != "NodeLost" || r.Disruptions[0].LostSteps != 4 || r.Disruptions[0].Recovered != nil || r.Sums[0].LostSeconds != 8 {
