@@ -41,7 +41,12 @@ func TestAMasterProcessThatIsKilledIsBackAndNoStepIsLostNorPodDoubled(t *testing
 	if hash, want := j.awaitSuccess(), local(t, referenceModel); hash != want {
 		t.Errorf("hash %s, and undisturbed %s", hash, want)
 	}
-	after := j.awaitStatus("the end", func(s trainingjob.Status) bool { return s.Phase == trainingjob.PhaseSucceeded }).GoodputSplit
+	end := j.awaitStatus("the end", func(s trainingjob.Status) bool { return s.Phase == trainingjob.PhaseSucceeded })
+	if d := end.Disruptions; d == nil || d.Count != 1 || len(d.Newest) != 1 || d.Newest[0].Role != trainingjob.RoleMaster ||
+		d.Newest[0].Kind != trainingjob.DisruptionLost || d.Newest[0].Recovered == nil || d.Newest[0].FullSize == nil || d.LostSeconds <= 0 {
+		t.Errorf("the loss of the master is recorded as %+v", d)
+	}
+	after := end.GoodputSplit
 	if after == nil || after.UnobservedSeconds <= 0 ||
 		after.Seconds[trainingjob.GoodputRecovering] < before.Seconds[trainingjob.GoodputRecovering]+after.UnobservedSeconds-0.001 {
 		t.Errorf("the second master continues %+v as %+v", before, after)

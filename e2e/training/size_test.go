@@ -43,7 +43,7 @@ func TestAJobIsResizedWhileItRuns(t *testing.T) {
 		return len(living(pods)) == 2 && minimum(pods) == 2
 	})
 	j.awaitStatus("two members of the minimum", func(s trainingjob.Status) bool { return s.WorkersRunning == 2 && s.Phase == trainingjob.PhaseRunning })
-	if s, err := j.status(t.Context()); err != nil || s.Preemptions != 0 {
+	if s, err := j.status(t.Context()); err != nil || s.Preemptions != 0 || s.Disruptions != nil {
 		t.Errorf("a resize is no preemption: %+v %v", s, err)
 	}
 }

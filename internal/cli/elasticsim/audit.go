@@ -129,14 +129,24 @@ func (f auditFlags) ofCluster(ctx context.Context) (audit.Report, error) {
 	if list, err := core.Events(f.namespace).List(ctx, metav1.ListOptions{FieldSelector: "reason=Preempted"}); err == nil {
 		seen.Events = list.Items
 	}
-	if pods, err := cluster.ListCached[*corev1.Pod](ctx, client, core.Pods(""), metav1.ListOptions{}); err == nil {
-		seen.Pods = pods
+	// Preemptors are of any namespace. Who may read only one has the names of that one.
+	for _, namespace := range []string{metav1.NamespaceAll, f.namespace} {
+		if pods, err := cluster.ListCached[*corev1.Pod](ctx, client, core.Pods(namespace), metav1.ListOptions{}); err == nil {
+			seen.Pods = pods
+			break
+		}
 	}
-	workloads, err := cluster.ListCached[*kueue.Workload](ctx, client, client.Kueue().Workloads(f.namespace), metav1.ListOptions{})
-	if err != nil && !cluster.IsNotServed(err) {
-		return audit.Report{}, explained(err)
+	for _, namespace := range []string{metav1.NamespaceAll, f.namespace} {
+		workloads, err := cluster.ListCached[*kueue.Workload](ctx, client, client.Kueue().Workloads(namespace), metav1.ListOptions{})
+		if err == nil {
+			seen.Workloads = workloads
+			break
+		}
+		if namespace == f.namespace && !cluster.IsNotServed(err) {
+			return audit.Report{}, explained(err)
+		}
 	}
-	seen.Workloads = workloads
+	seen.Namespace = f.namespace
 	return audit.OfCluster(seen), nil
 }
 

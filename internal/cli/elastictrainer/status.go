@@ -171,7 +171,7 @@ func (s seenJob) print(out io.Writer) error {
 		for _, one := range d.Newest[max(0, len(d.Newest)-shownDisruptions):] {
 			fmt.Fprintln(table, strings.TrimRight(wording.Printable(strings.Join([]string{
 				one.At.UTC().Format(time.RFC3339), one.Pod, string(one.Kind), one.Reason, one.Preemptor(),
-				strconv.FormatInt(one.LostSteps, 10), fmt.Sprintf("%.1f", one.LostSeconds), secondsOf(one.Recovered), secondsOf(one.FullSize),
+				strconv.FormatInt(one.LostSteps, 10), fmt.Sprintf("%.1f", one.LostSeconds), secondsOf(one.Recovered, s.Phase), secondsOf(one.FullSize, s.Phase),
 			}, "\t")), "\t"))
 		}
 		if err := table.Flush(); err != nil {
@@ -192,11 +192,15 @@ func (s seenJob) print(out io.Writer) error {
 const shownDisruptions = 5
 
 // secondsOf is a time that may not have come yet.
-func secondsOf(seconds *float64) string {
-	if seconds == nil {
+func secondsOf(seconds *float64, phase trainingjob.Phase) string {
+	switch {
+	case seconds != nil:
+		return fmt.Sprintf("%.1f", *seconds)
+	case phase.Finished():
+		return "never"
+	default:
 		return "not yet"
 	}
-	return fmt.Sprintf("%.1f", *seconds)
 }
 
 // line is what --follow shows of a status; equal lines are printed once.

@@ -127,6 +127,9 @@ func TestTheAuditOfAClusterHasWhatMastersReportedAndOtherWorkloads(t *testing.T)
 	if len(r.Disruptions) != 2 {
 		t.Fatalf("got %+v", r.Disruptions)
 	}
+	if other := audit.OfCluster(audit.Cluster{Namespace: "other", Workloads: []*kueue.Workload{workload("job-batch", "batch", preempted)}}); len(other.Disruptions) != 0 {
+		t.Errorf("of another namespace are %+v", other.Disruptions)
+	}
 	if d := r.Disruptions[0]; d.Job != "low" || d.By != "pod other/urgent" || d.ByClass != "urgent" {
 		t.Errorf("got %+v", d)
 	}

@@ -12,6 +12,7 @@ import (
 
 // Cluster is what a cluster says.
 type Cluster struct {
+	Namespace string // of the victims; "" for all
 	Jobs      []Job
 	Events    []corev1.Event // of the scheduler, about the pods that it has preempted
 	Pods      []*corev1.Pod
@@ -59,7 +60,7 @@ func OfCluster(c Cluster) Report {
 	}
 	for _, w := range c.Workloads {
 		condition := apimeta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadPreempted)
-		if condition == nil || reported(w) {
+		if condition == nil || reported(w) || c.Namespace != "" && w.Namespace != c.Namespace {
 			continue
 		}
 		uid, reason, preempted := kueue.ParsePreempted(condition.Message)
