@@ -48,6 +48,14 @@ func TestALoopWithItsOwnCollectivesInPodsCountsEveryRecordOnceWhenItsWorkersAreL
 		t.Errorf("the master's pod: %+v, %v", masters, err)
 	}
 	j.awaitSuccess()
+	record := j.awaitStatus("the record of both", func(s trainingjob.Status) bool { return s.Disruptions != nil && s.Disruptions.Count == 2 }).Disruptions
+	for i, want := range []trainingjob.DisruptionCause{
+		{Pod: trainingjob.WorkerName(j.name, 1), Kind: trainingjob.DisruptionFailed}, {Pod: trainingjob.WorkerName(j.name, 0), Kind: trainingjob.DisruptionDeleted},
+	} {
+		if d := record.Newest[i]; d.Pod != want.Pod || d.Kind != want.Kind || d.Recovered == nil || d.Workers != 2 {
+			t.Errorf("recorded is %+v", d)
+		}
+	}
 	text, err := os.ReadFile(result)
 	if err != nil {
 		t.Fatal(err)
