@@ -10,6 +10,7 @@ import (
 // queueFeatures are Kueue's queues, with one Job or more in them.
 var queueFeatures = []feature{
 	{14, (*drawing).queues},
+	{6, (*drawing).topology},
 	{2, func(d *drawing) { // for those that name none; in Kueue's place on the embedded cluster this is about Jobs only
 		if !slices.ContainsFunc(d.job, func(object *unstructured.Unstructured) bool { return object.GetKind() != "Job" }) {
 			d.queue("default", "", 2+d.IntN(10))
@@ -46,6 +47,49 @@ func (d *drawing) queues() {
 	for _, planned := range d.job {
 		if planned.GetKind() == "Job" || planned.GetKind() == "Pod" {
 			d.queued(planned, one(d, names...))
+		}
+	}
+}
+
+// topology is a queue whose flavor has a topology, with Jobs that request places in it.
+func (d *drawing) topology() {
+	d.zones()
+	name := d.name("queue")
+	d.queue(name, "", one(d, 6, 12, 40))
+	levels := one(d, "[{nodeLabel: zone}, {nodeLabel: kubernetes.io/hostname}]", "[{nodeLabel: zone}]", "[{nodeLabel: kubernetes.io/hostname}]")
+	d.first = append(d.first,
+		objectOf("{apiVersion: kueue.x-k8s.io/v1beta2, kind: Topology, metadata: {name: %s}, spec: {levels: %s}}", name, levels),
+		// It takes the place of the flavor that the queue came with.
+		objectOf("{apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: %[1]s}, spec: {topologyName: %[1]s, nodeLabels: {%[2]s}}}",
+			name, one(d, "kubernetes.io/os: linux", "kubernetes.io/os: linux", "gpu: t4")))
+	lowest := one(d, "zone", "kubernetes.io/hostname")
+	ask := func(object *unstructured.Unstructured) {
+		// A webhook of Kueue's rejects slices that are larger than the set.
+		pods, _, _ := unstructured.NestedInt64(object.Object, "spec", "parallelism")
+		slice := fmt.Sprint(min(2, max(1, pods)))
+		for key, value := range one(d,
+			map[string]string{"kueue.x-k8s.io/podset-required-topology": lowest},
+			map[string]string{"kueue.x-k8s.io/podset-preferred-topology": lowest},
+			map[string]string{"kueue.x-k8s.io/podset-unconstrained-topology": "true"},
+			map[string]string{"kueue.x-k8s.io/podset-preferred-topology": "zone", "kueue.x-k8s.io/podset-slice-required-topology": lowest, "kueue.x-k8s.io/podset-slice-size": slice},
+			map[string]string{},
+		) {
+			set(template(object), value, "metadata", "annotations", key)
+		}
+	}
+	for range d.IntN(4) {
+		pods := min(1+d.IntN(3), d.room)
+		if pods <= 0 {
+			break
+		}
+		d.room -= pods
+		held := d.queued(d.batchJob(d.name("placed"), pods, one(d, "1", "2", "3"), one(d, "low", "low", "mid")), name)
+		ask(held)
+		d.first = append(d.first, held)
+	}
+	for _, planned := range d.job {
+		if planned.GetKind() == "Job" {
+			ask(d.queued(planned, name))
 		}
 	}
 }

@@ -34,7 +34,7 @@ func TestASeedAlwaysMakesTheSameSituation(t *testing.T) {
 	}
 	for _, kind := range []string{
 		"Pod", "Job", "Deployment", "StatefulSet", "ReplicaSet", "PriorityClass", "PodDisruptionBudget", "LimitRange", "ResourceQuota",
-		"Namespace", "RuntimeClass", "Service", "Node", "ClusterQueue", "LocalQueue", "ResourceFlavor", "DeviceClass", "ResourceSlice",
+		"Namespace", "RuntimeClass", "Service", "Node", "ClusterQueue", "LocalQueue", "ResourceFlavor", "Topology", "DeviceClass", "ResourceSlice",
 		"ResourceClaim", "ResourceClaimTemplate", "PersistentVolume", "PersistentVolumeClaim", "StorageClass",
 	} {
 		if !kinds[kind] {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -41,10 +42,14 @@ type controller struct {
 	engine *quota.Engine
 	events recorders
 
-	jobs            *store[*batchv1.Job]
-	pods            *store[*corev1.Pod]
-	namespaces      *store[*corev1.Namespace]
-	limitRanges     *store[*corev1.LimitRange]
+	jobs        *store[*batchv1.Job]
+	pods        *store[*corev1.Pod]
+	namespaces  *store[*corev1.Namespace]
+	limitRanges *store[*corev1.LimitRange]
+	// allPods are all pods of the cluster; pods are those that the webhook marked.
+	allPods         *store[*corev1.Pod]
+	nodes           *store[*corev1.Node]
+	topologies      *store[*kueue.Topology]
 	podClasses      *store[*schedulingv1.PriorityClass]
 	runtimeClasses  *store[*nodev1.RuntimeClass]
 	workloads       *store[*kueue.Workload]
@@ -55,6 +60,8 @@ type controller struct {
 	checks          *store[*kueue.AdmissionCheck]
 	workloadClasses *store[*kueue.WorkloadPriorityClass]
 
+	// placing is true once there is a topology: only then where pods are is of interest.
+	placing atomic.Bool
 	// holding are the workloads that the engine knows, and whether it believes that they hold quota.
 	holding map[types.NamespacedName]bool
 	// locals are the LocalQueues as the engine knows them.
@@ -133,7 +140,7 @@ func newController(config *rest.Config, log *slog.Logger) (*controller, error) {
 		core:    core,
 		kueue:   ours,
 		keys:    workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[key]()),
-		engine:  quota.New(quota.Config{NodesUnknown: true}),
+		engine:  quota.New(quota.Config{}),
 		holding: map[types.NamespacedName]bool{},
 		locals:  map[types.NamespacedName]*kueue.LocalQueue{},
 	}, nil

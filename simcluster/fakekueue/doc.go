@@ -7,7 +7,10 @@
 // gates, finalizers, the flavor's node labels and tolerations in pods, statuses of queues. It may be killed at any
 // moment: everything is in the API server, nothing is admitted twice, and what was begun is gone on with.
 //
-// It leaves out topology-aware placement, workload slices, MultiKueue, integrations besides Jobs and pods, API version
+// Pods of flavors with a topology stay gated until each has the node labels of its domain. A failed node's pods are not
+// moved.
+//
+// It leaves out workload slices, MultiKueue, integrations besides Jobs and pods, API version
 // v1beta1, metrics, the eviction of workloads whose pods are not ready after half an hour, the webhook of Workloads
 // (the rules in their definition hold), and controllers of admission checks (it waits for whoever plays them).
 //

@@ -17,6 +17,15 @@ import (
 // fillEngine adds all objects to a new engine, before its first cycle: it would give quota
 // away that is held already.
 func (c *controller) fillEngine() {
+	for _, t := range c.topologies.all() {
+		c.setTopology(t)
+	}
+	for _, n := range c.nodes.all() {
+		c.setNode(n)
+	}
+	for _, pod := range c.allPods.all() {
+		c.setPod(nameOf(pod))
+	}
 	for _, flavor := range c.flavors.all() {
 		c.engine.SetFlavor(flavor.Name, flavor.Spec)
 	}

@@ -118,7 +118,7 @@ func accountObjects() []object {
 		&rbacv1.ClusterRole{
 			ObjectMeta: metav1.ObjectMeta{Name: roleName},
 			Rules: []rbacv1.PolicyRule{
-				rule([]string{""}, []string{"namespaces", "limitranges"}, read),
+				rule([]string{""}, []string{"namespaces", "limitranges", "nodes"}, read),
 				rule([]string{""}, []string{"pods"}, append(read, "patch", "delete")),
 				rule([]string{""}, []string{"pods/status"}, []string{"patch"}),
 				rule([]string{"batch"}, []string{"jobs"}, append(read, "patch")),

@@ -40,6 +40,10 @@ const (
 	checks          kind = "AdmissionCheck"
 	workloadClasses kind = "WorkloadPriorityClass"
 	namespaces      kind = "Namespace"
+	topologies      kind = "Topology"
+	nodes           kind = "Node"
+	// places is a look at where a pod is or is to go.
+	places kind = "place of a pod"
 	// schedule is a look at the engine.
 	schedule kind = "schedule"
 	// defaultNamespaces is a look at the namespaces that have a LocalQueue "default".
@@ -112,6 +116,12 @@ func (c *controller) look(ctx context.Context, k key) error {
 		return c.reconcileWorkloadClass(ctx, k.NamespacedName)
 	case namespaces:
 		c.reconcileNamespace(k.NamespacedName)
+	case topologies:
+		c.reconcileTopology(k.NamespacedName)
+	case nodes:
+		c.reconcileNode(k.NamespacedName)
+	case places:
+		return c.reconcilePlace(ctx, k.NamespacedName)
 	case schedule:
 		return c.schedule(ctx)
 	case defaultNamespaces:
@@ -138,6 +148,10 @@ func (c *controller) changed(o metav1.Object) {
 		c.addPod(o)
 	case *corev1.Namespace:
 		c.add(namespaces, "", o.Name)
+	case *corev1.Node:
+		c.add(nodes, "", o.Name)
+	case *kueue.Topology:
+		c.add(topologies, "", o.Name)
 	case *kueue.Workload:
 		c.add(workloads, o.Namespace, o.Name)
 		c.addOwner(o)
@@ -158,6 +172,13 @@ func (c *controller) changed(o metav1.Object) {
 		c.add(workloadClasses, "", o.Name)
 	case *schedulingv1.PriorityClass:
 		// Only new workloads look at it, and those that wait for it try again by themselves.
+	}
+}
+
+// addPlace has the place of a pod looked at. Where there are no topologies, nobody asks.
+func (c *controller) addPlace(pod *corev1.Pod) {
+	if c.placing.Load() {
+		c.add(places, pod.Namespace, pod.Name)
 	}
 }
 

@@ -23,6 +23,8 @@ const (
 	byOwner = "owner" // workloads, by kind, namespace and name of their controller
 	byQueue = "queue" // workloads, by namespace and name of their LocalQueue
 	byGroup = "group" // pods, by namespace and name of their group
+	// byWorkload: pods, by namespace and name of their workload.
+	byWorkload = "workload"
 )
 
 func join(parts ...string) string {
@@ -60,6 +62,17 @@ func podIndexers() cache.Indexers {
 	}}
 }
 
+// workloadPodIndexers find the pods that an admission has marked.
+func workloadPodIndexers() cache.Indexers {
+	return cache.Indexers{byWorkload: func(o any) ([]string, error) {
+		pod := o.(*corev1.Pod)
+		if name := pod.Annotations[kueue.WorkloadAnnotation]; name != "" {
+			return []string{join(pod.Namespace, name)}, nil
+		}
+		return nil, nil
+	}}
+}
+
 // watches are the informers that run.
 type watches struct {
 	controller *controller
@@ -78,6 +91,9 @@ func (c *controller) watch(ctx context.Context) (*watches, error) {
 		o.LabelSelector = kueue.ManagedLabel + "=true"
 	}))
 	c.jobs = watched[*batchv1.Job](w, all.Batch().V1().Jobs().Informer(), nil)
+	c.allPods = watchedFor(w, all.Core().V1().Pods().Informer(), workloadPodIndexers(), c.addPlace)
+	c.nodes = watched[*corev1.Node](w, all.Core().V1().Nodes().Informer(), nil)
+	c.topologies = watched[*kueue.Topology](w, informer(c.kueue.Topologies(), &kueue.Topology{}), nil)
 	c.pods = watched[*corev1.Pod](w, managed.Core().V1().Pods().Informer(), podIndexers())
 	c.namespaces = watched[*corev1.Namespace](w, all.Core().V1().Namespaces().Informer(), nil)
 	c.limitRanges = watched[*corev1.LimitRange](w, all.Core().V1().LimitRanges().Informer(), nil)
@@ -98,7 +114,12 @@ func (w *watches) wait() { w.group.Wait() }
 
 // watched starts an informer and returns the store of what it sees.
 func watched[T object](w *watches, informer cache.SharedIndexInformer, indexers cache.Indexers) *store[T] {
-	s, err := newStore(informer, indexers, func(o T) { w.controller.changed(o) })
+	return watchedFor(w, informer, indexers, func(o T) { w.controller.changed(o) })
+}
+
+// watchedFor is watched with another function that is told of changes.
+func watchedFor[T object](w *watches, informer cache.SharedIndexInformer, indexers cache.Indexers, changed func(T)) *store[T] {
+	s, err := newStore(informer, indexers, changed)
 	if err != nil {
 		w.err = errors.Join(w.err, err)
 		return s

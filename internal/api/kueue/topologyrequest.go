@@ -13,6 +13,20 @@ const (
 	PodSetGroupNameAnnotation = "kueue.x-k8s.io/podset-group-name"
 )
 
+// PlacedByTopology reports whether Kueue counts a pod with these annotations where its Workload's topology assignment has
+// it, and not by its node (pkg/util/tas, IsTAS).
+func PlacedByTopology(annotations map[string]string) bool {
+	for _, name := range []string{
+		PodSetRequiredTopologyAnnotation, PodSetPreferredTopologyAnnotation, PodSetUnconstrainedTopologyAnnotation,
+		PodSetSliceRequiredTopologyAnnotation, PodSetSliceRequiredTopologyConstraintsAnnotation,
+	} {
+		if _, has := annotations[name]; has {
+			return true
+		}
+	}
+	return false
+}
+
 // TopologyRequestOf is the topology request that Kueue makes of a pod template's annotations
 // (pkg/controller/jobframework/tas.go); nil if they request nothing. Kueue makes no Workload of malformed ones.
 func TopologyRequestOf(annotations map[string]string) (*PodSetTopologyRequest, error) {

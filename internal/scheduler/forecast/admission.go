@@ -26,6 +26,7 @@ type queues struct {
 	engine   *quota.Engine
 	objects  *Queues
 	snapshot *Snapshot
+	beside   bool             // planned jobs have pods that go through no queue
 	classes  map[string]int32 // values of WorkloadPriorityClasses
 	flavors  map[kueue.ResourceFlavorReference]*kueue.ResourceFlavor
 	now      time.Time // later than the creation of any workload
@@ -51,7 +52,7 @@ type admission struct {
 	count map[string]int32    // by pod set
 	given map[string][]string // flavors by pod set
 	// domains has, by pod set, the node labels of each pod's domain; none where Kueue does not place them.
-	domains map[string][]map[string]string
+	domains map[string]domains
 	sets    []podSet
 	flavors []string // of all sets
 	checks  []string
@@ -147,7 +148,7 @@ func (q *queues) forget(gone func(*kueue.Workload) bool) {
 func (q *queues) admit(number int, job Job, part Part, priority int32) admission {
 	w, sets := q.workload(job, part, priority)
 	q.planned[w.NamespacedName] = plannedPart{number, job, part}
-	a := admission{sets: sets, count: map[string]int32{}, given: map[string][]string{}, domains: map[string][]map[string]string{}}
+	a := admission{sets: sets, count: map[string]int32{}, given: map[string][]string{}, domains: map[string]domains{}}
 	q.engine.SetWorkload(w)
 	q.cycle(func(d quota.Decision) (enough bool) {
 		if d.Workload == w.NamespacedName {
@@ -376,12 +377,7 @@ func (q *queues) started(part Part, a admission) []Pod {
 					admitTo(&pod.Spec, flavor)
 				}
 			}
-			if domains := a.domains[set.name]; i < len(domains) {
-				if pod.Spec.NodeSelector == nil {
-					pod.Spec.NodeSelector = map[string]string{}
-				}
-				maps.Copy(pod.Spec.NodeSelector, domains[i])
-			}
+			a.domains[set.name].put(&pod.Spec, i)
 			pods = append(pods, pod)
 		}
 	}

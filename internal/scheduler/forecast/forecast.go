@@ -216,6 +216,7 @@ func newForecast(s *Snapshot, jobs []Job) *forecast {
 	}
 	f.staff = staffOf(f.pods)
 	if f.queues = newQueues(s, f.notes); f.queues != nil {
+		f.queues.beside = besideQueues(f.jobs)
 		f.queues.forget(func(w *kueue.Workload) bool {
 			return slices.ContainsFunc(w.OwnerReferences, func(o metav1.OwnerReference) bool {
 				of := owner{kind: o.Kind, namespace: w.Namespace, name: o.Name}

@@ -29,7 +29,7 @@ func (q *queues) setTopologies(s *Snapshot) {
 		})
 	}
 	for _, p := range s.Pods {
-		if p.Spec.NodeName != "" && !placedByKueue(p) {
+		if p.Spec.NodeName != "" && !kueue.PlacedByTopology(p.Annotations) {
 			q.engine.SetPod(types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, p.Spec.NodeName, scheduler.PodRequests(&p.Spec))
 		}
 	}
@@ -64,19 +64,6 @@ func levelsOf(t *kueue.Topology) []string {
 	return levels
 }
 
-// placedByKueue reports whether Kueue counts a pod with its Workload's topology assignment (pkg/util/tas, IsTAS).
-func placedByKueue(p *corev1.Pod) bool {
-	for _, name := range []string{
-		kueue.PodSetRequiredTopologyAnnotation, kueue.PodSetPreferredTopologyAnnotation, kueue.PodSetUnconstrainedTopologyAnnotation,
-		kueue.PodSetSliceRequiredTopologyAnnotation, kueue.PodSetSliceRequiredTopologyConstraintsAnnotation,
-	} {
-		if _, has := p.Annotations[name]; has {
-			return true
-		}
-	}
-	return false
-}
-
 // requestTopology reads what a pod set requests from the annotations of its pods.
 func (q *queues) requestTopology(set *quota.PodSet, annotations map[string]string, job Job) {
 	request, err := kueue.TopologyRequestOf(annotations)
@@ -90,13 +77,30 @@ func (q *queues) requestTopology(set *quota.PodSet, annotations map[string]strin
 	}
 }
 
+// domains are the node labels of the domains of a set's pods; nil where Kueue does not place them.
+type domains []map[string]string
+
+// put gives a pod its domain. Kueue has none for what is left over when a set is divided into slices: that pod stays gated.
+func (d domains) put(pod *corev1.PodSpec, i int) {
+	switch {
+	case d == nil:
+	case i >= len(d):
+		pod.SchedulingGates = append(slices.Clip(pod.SchedulingGates), corev1.PodSchedulingGate{Name: kueue.TopologyGate})
+	default:
+		if pod.NodeSelector == nil {
+			pod.NodeSelector = map[string]string{}
+		}
+		maps.Copy(pod.NodeSelector, d[i])
+	}
+}
+
 // domainsOf has, for each pod of a set in order, the node labels of the domain that it must go to. (Kueue gives the pods of
 // an indexed Job their domains in this order, and others in any; those are alike.)
-func domainsOf(a *kueue.TopologyAssignment) []map[string]string {
+func domainsOf(a *kueue.TopologyAssignment) domains {
 	if a == nil {
 		return nil
 	}
-	var all []map[string]string
+	all := domains{}
 	for _, d := range a.Domains() {
 		labels := make(map[string]string, len(a.Levels))
 		for i, level := range a.Levels {
@@ -107,6 +111,15 @@ func domainsOf(a *kueue.TopologyAssignment) []map[string]string {
 		}
 	}
 	return all
+}
+
+// besideQueues reports whether planned jobs have pods that do not go through a queue.
+func besideQueues(jobs []Job) bool {
+	return slices.ContainsFunc(jobs, func(j Job) bool {
+		return slices.ContainsFunc(j.Stages, func(stage Stage) bool {
+			return slices.ContainsFunc(stage, func(p Part) bool { return p.Queue == "" && len(p.Pods) > 0 })
+		})
+	})
 }
 
 // noteTopologies notes what is not known about the topologies of flavors that a decision may depend on: which there are,
@@ -123,6 +136,8 @@ func (q *queues) noteTopologies(a admission, others bool) {
 		case q.objects.TopologiesUnread != "":
 			q.notes.add(QueueTopology, "ResourceFlavor "+name, "ResourceFlavor %s has a topology, and topologies could not be read (%s)",
 				name, q.objects.TopologiesUnread)
+		case q.beside:
+			q.notes.add(QueueTopology, "ResourceFlavor "+name, "ResourceFlavor %s has a topology, and pods of other planned jobs may take or free room there before Kueue places the pods", name)
 		case len(a.checks) > 0:
 			q.notes.add(QueueTopology, "ResourceFlavor "+name, "ResourceFlavor %s has a topology, and an admission check may delay or change the places of the pods", name)
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
@@ -65,10 +66,15 @@ func (e *Engine) DeleteTopology(name string) {
 
 // SetNode adds or changes a node.
 func (e *Engine) SetNode(n Node) {
+	old, known := e.nodesByName[n.Name]
+	node := topology.Node{Name: n.Name, Labels: n.Labels, Taints: n.Taints, Allocatable: scheduler.Units(n.Allocatable)}
+	if known == !n.Unavailable && (!known || equality.Semantic.DeepEqual(old, node)) {
+		return
+	}
 	e.changed()
 	delete(e.nodesByName, n.Name)
 	if !n.Unavailable {
-		e.nodesByName[n.Name] = topology.Node{Name: n.Name, Labels: n.Labels, Taints: n.Taints, Allocatable: scheduler.Units(n.Allocatable)}
+		e.nodesByName[n.Name] = node
 	}
 	e.nodesChanged()
 }
@@ -83,17 +89,22 @@ func (e *Engine) DeleteNode(name string) {
 // SetPod adds or changes a pod on a node that Kueue did not place there by topology. Pods of workloads with a topology
 // assignment, and pods that have ended, are not to be set.
 func (e *Engine) SetPod(name types.NamespacedName, node string, requests corev1.ResourceList) {
+	pod := otherPod{node, scheduler.Units(requests)}
+	old, known := e.otherPods[name]
+	if known && old.node == pod.node && maps.Equal(old.requests, pod.requests) {
+		return
+	}
 	e.changed()
-	e.otherPods[name] = otherPod{node, scheduler.Units(requests)}
+	e.otherPods[name] = pod
 	e.nodesChanged()
 }
 
 // DeletePod removes a pod that was set.
 func (e *Engine) DeletePod(name types.NamespacedName) {
-	e.changed()
 	if _, known := e.otherPods[name]; !known {
 		return
 	}
+	e.changed()
 	delete(e.otherPods, name)
 	e.nodesChanged()
 }
@@ -101,6 +112,9 @@ func (e *Engine) DeletePod(name types.NamespacedName) {
 // nodesChanged has the capacities made anew, and workloads tried again that there was no place for.
 func (e *Engine) nodesChanged() {
 	e.places.stale = true
+	if len(e.topologies) == 0 {
+		return
+	}
 	for _, q := range e.queues {
 		e.retryLater(q)
 	}

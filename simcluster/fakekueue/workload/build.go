@@ -132,14 +132,13 @@ func podSet(name kueue.PodSetReference, pod *corev1.Pod) kueue.PodSet {
 	return set
 }
 
-// topologyRequest is what the pods' annotations say about their place. It is shown, not acted upon.
+// topologyRequest is what the pods' annotations say about their place. One that cannot be read counts as none.
 func topologyRequest(annotations map[string]string, indexLabel string) *kueue.PodSetTopologyRequest {
-	request := &kueue.PodSetTopologyRequest{PodIndexLabel: ptr.To(indexLabel)}
-	if level, given := annotations["kueue.x-k8s.io/podset-required-topology"]; given {
-		request.Required = &level
-	} else if level, given := annotations["kueue.x-k8s.io/podset-preferred-topology"]; given {
-		request.Preferred = &level
+	request, err := kueue.TopologyRequestOf(annotations)
+	if err != nil || request == nil {
+		request = &kueue.PodSetTopologyRequest{}
 	}
+	request.PodIndexLabel = ptr.To(indexLabel)
 	return request
 }
 

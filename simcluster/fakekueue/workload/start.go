@@ -30,6 +30,8 @@ type Additions struct {
 	Annotations  map[string]string
 	NodeSelector map[string]string
 	Tolerations  []corev1.Toleration
+	// Gate keeps the pods back until each has its domain.
+	Gate bool
 }
 
 // A FlavorReader looks a flavor up; it returns nil for one that is not there.
@@ -45,6 +47,12 @@ func AdditionsOf(w *kueue.Workload, flavor FlavorReader) ([]Additions, error) {
 			Labels:       map[string]string{kueue.PodSetLabel: string(assignment.Name), kueue.LocalQueueLabel: string(w.Spec.QueueName)},
 			Annotations:  map[string]string{kueue.WorkloadAnnotation: w.Name},
 			NodeSelector: map[string]string{},
+		}
+		if assignment.TopologyAssignment != nil {
+			a.Gate = true
+			if r := w.Spec.PodSets[i].TopologyRequest; r == nil || r.Preferred == nil && r.Required == nil && r.Unconstrained == nil {
+				a.Annotations[kueue.PodSetUnconstrainedTopologyAnnotation] = "true"
+			}
 		}
 		if queue := string(w.Status.Admission.ClusterQueue); len(validation.IsDNS1123Label(queue)) == 0 {
 			a.Labels[kueue.ClusterQueueLabel] = queue
@@ -124,16 +132,19 @@ func StartJob(job *batchv1.Job, a Additions) error {
 	if jobMinPods(job) != nil {
 		setParallelism(job, a.Count)
 	}
+	if gates := &job.Spec.Template.Spec.SchedulingGates; a.Gate {
+		*gates = append(slices.Clip(*gates), corev1.PodSchedulingGate{Name: kueue.TopologyGate})
+	}
 	return a.apply(&job.Spec.Template.ObjectMeta, &job.Spec.Template.Spec)
 }
 
-// StartPod un-gates a pod with what its admission adds.
+// StartPod un-gates a pod with what its admission adds. One that is placed by topology keeps the gate of that.
 func StartPod(pod *corev1.Pod, a Additions) error {
 	if err := a.apply(&pod.ObjectMeta, &pod.Spec); err != nil {
 		return err
 	}
 	pod.Spec.SchedulingGates = slices.DeleteFunc(slices.Clone(pod.Spec.SchedulingGates), func(g corev1.PodSchedulingGate) bool {
-		return g.Name == kueue.AdmissionGate || g.Name == kueue.TopologyGate
+		return g.Name == kueue.AdmissionGate || g.Name == kueue.TopologyGate && !a.Gate
 	})
 	return nil
 }
