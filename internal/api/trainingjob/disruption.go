@@ -68,6 +68,8 @@ type Disruptions struct {
 	LostSteps   int64        `json:"lost_steps"`
 	LostSeconds float64      `json:"lost_seconds"`
 	Newest      []Disruption `json:"newest"`
+	// MasterStopped: the master that reports this was asked to stop, and one of them is its own.
+	MasterStopped bool `json:"master_stopped,omitempty"`
 }
 
 // MostDisruptions is how many a status lists.

@@ -48,18 +48,18 @@ func Resume(earlier trainingjob.Status, job string, at time.Time) Tracker {
 	}
 	t.highest = max(0, split.HighestStep)
 	t.reached = t.highest
-	masterEnded := false
+	stopped := false
 	if d := earlier.Disruptions; d != nil {
+		stopped = d.MasterStopped
 		t.sum = trainingjob.Disruptions{Count: max(0, d.Count), LostSteps: max(0, d.LostSteps), LostSeconds: max(0, d.LostSeconds)}
 		for _, d := range d.Newest[max(0, len(d.Newest)-trainingjob.MostDisruptions):] {
 			t.all = append(t.all, record{Disruption: d, below: true, starts: -1, stopped: true})
-			masterEnded = masterEnded || d.Role == trainingjob.RoleMaster && d.Recovered == nil && d.Kind != trainingjob.DisruptionLost
 		}
 	}
 	if split.Phase == "" { // the job had ended
 		return t
 	}
-	if !masterEnded {
+	if !stopped {
 		t.status = earlier
 		t.begin(split.At, trainingjob.RoleMaster, trainingjob.DisruptionCause{Kind: trainingjob.DisruptionLost}, readyOf(earlier))
 		t.all[len(t.all)-1].below, t.all[len(t.all)-1].stopped, t.all[len(t.all)-1].starts = true, true, -1
@@ -86,6 +86,7 @@ func (t *Tracker) OnEvent(at time.Time, e coordinator.Event) {
 		}
 		cause.Kind = cmp.Or(cause.Kind, trainingjob.DisruptionDeleted)
 		t.begin(at, trainingjob.RoleMaster, cause, len(t.ready))
+		t.sum.MasterStopped = true
 	case coordinator.PodChanged:
 		ended := e.State == coordinator.PodEnded
 		if !e.Terminating && !ended {

@@ -153,6 +153,9 @@ func TestTheNextMasterContinuesTheRecordOfOneThatSaidWhyItEnded(t *testing.T) {
 	first.Observe(at(3), last)
 	second := disruption.Resume(persisted(t, last, &first, at(3)), "digest", at(10))
 	second.Observe(at(12), status(0, waiting))
+	if other := disruption.Resume(persisted(t, status(0, waiting), &second, at(13)), "digest", at(14)); other.Report().Count != 2 {
+		t.Errorf("a second master that is lost before anything is recovered is missing in %+v", other.Report())
+	}
 	second.Observe(at(20), status(36, recomputing, 0))
 	second.Observe(at(22), status(41, computing, 0, 1))
 	got := newest(t, &second, 1)
