@@ -50,11 +50,14 @@ $(simcluster up)" works. Flags that are not given keep their values from the las
 in this directory.
 
 The value of --node-group has the form name=…,count=…,cpu=…,memory=…,allocatable-cpu=…,
-followed by any number of resource:NAME=…, label:NAME=… and taint:KEY=VALUE:EFFECT.`,
+followed by any number of resource:NAME=…, label:NAME=… and taint:KEY=VALUE:EFFECT.
+Several values of a label belong to equal parts of the group's nodes, in order:
+label:rack=r1+r2 gives the first half of them r1.`,
 		Example: `  export $(simcluster up)
   simcluster up --nodes 5 --cpu 8 --allocatable-cpu 7.91 --memory 30Gi
   simcluster up --node-group name=cpu,count=2,cpu=4 \
       --node-group name=t4,cpu=8,memory=30Gi,resource:nvidia.com/gpu=4,label:gpu=t4
+  simcluster up --node-group name=gpu,count=8,cpu=8,label:rack=r1+r2+r3+r4
   simcluster up --queueing`,
 		Args: cli.NeedsArguments(),
 		RunE: func(command *cobra.Command, _ []string) error {

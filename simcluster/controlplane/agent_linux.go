@@ -61,7 +61,7 @@ func nodeSpecs(groups []NodeGroup) ([]fakekubelet.NodeSpec, error) {
 				Name:        group.Name + "-" + strconv.Itoa(i+1),
 				Capacity:    capacity.DeepCopy(),
 				Allocatable: allocatable.DeepCopy(),
-				Labels:      maps.Clone(group.Labels),
+				Labels:      group.labelsOf(i),
 				Taints:      slices.Clone(taints),
 			})
 		}

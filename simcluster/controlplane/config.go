@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -72,7 +73,9 @@ type NodeGroup struct {
 	AllocatableCPU string `json:"allocatableCPU,omitempty"`
 	// Resources are further resources, such as nvidia.com/gpu: "4".
 	Resources map[string]string `json:"resources,omitempty"`
-	Labels    map[string]string `json:"labels,omitempty"`
+	// Labels of the nodes. Values that are joined with "+" belong to equal parts of the nodes, in order: of four nodes with
+	// rack: a+b the first two are in rack a.
+	Labels map[string]string `json:"labels,omitempty"`
 	// Taints are in kubectl's notation, such as "nvidia.com/gpu=present:NoSchedule".
 	Taints []string `json:"taints,omitempty"`
 }
@@ -155,10 +158,35 @@ func (g NodeGroup) validate() error {
 			problems = append(problems, err)
 		}
 	}
+	for _, key := range sortedKeys(g.Labels) {
+		values := strings.Split(g.Labels[key], labelValues)
+		for _, value := range values {
+			for _, message := range slices.Concat(validation.IsQualifiedName(key), validation.IsValidLabelValue(value)) {
+				problems = append(problems, fmt.Errorf("label %s=%s: %s", key, value, message))
+			}
+		}
+		if len(values) > 1 && g.Count%len(values) != 0 {
+			problems = append(problems, fmt.Errorf("label %s has %d values, which cannot be given to equal parts of %d nodes", key, len(values), g.Count))
+		}
+	}
 	if allocatable, capacity := parsed["allocatable cpu"], parsed["cpu"]; len(problems) == 0 && allocatable.Cmp(capacity) > 0 {
 		problems = append(problems, fmt.Errorf("allocatable cpu %s is more than the node's %s", g.AllocatableCPU, g.CPU))
 	}
 	return errors.Join(problems...)
+}
+
+// labelValues separates the values of a label of which each belongs to a part of a group. No value contains it.
+const labelValues = "+"
+
+// labelsOf are the labels of a node of the group, by its index.
+func (g NodeGroup) labelsOf(index int) map[string]string {
+	labels := maps.Clone(g.Labels)
+	for key, text := range labels {
+		if values := strings.Split(text, labelValues); len(values) > 1 {
+			labels[key] = values[index*len(values)/g.Count]
+		}
+	}
+	return labels
 }
 
 func (g NodeGroup) allocatableCPU() string {
@@ -170,7 +198,8 @@ func (g NodeGroup) allocatableCPU() string {
 
 // ParseNodeGroup parses the notation of the command line, such as
 // "name=t4,count=1,cpu=8,memory=30Gi,allocatable-cpu=7.9,resource:nvidia.com/gpu=4,label:accelerator=t4,taint:nvidia.com/gpu=present:NoSchedule".
-// What is not given is as in DefaultNodes, except that all of a given cpu is allocatable.
+// What is not given is as in DefaultNodes, except that all of a given cpu is allocatable. The values of label:rack=a+b
+// belong to one half of the nodes each.
 func ParseNodeGroup(text string) (NodeGroup, error) {
 	group := DefaultNodes()
 	group.Count = 1

@@ -28,7 +28,7 @@ func TestNodeGroups(t *testing.T) {
 			if m := rapid.MapOf(name, value).Draw(t, "resources"); len(m) > 0 {
 				group.Resources = m
 			}
-			if m := rapid.MapOf(name, value).Draw(t, "labels"); len(m) > 0 {
+			if m := rapid.MapOf(rapid.StringMatching(`([a-z]{1,5}/)?[a-z0-9]([a-z0-9.-]{0,8}[a-z0-9])?`), value).Draw(t, "labels"); len(m) > 0 {
 				group.Labels = m
 			}
 			group.Taints = rapid.SliceOf(rapid.StringMatching(`[a-z][a-z0-9./-]{0,10}[a-z0-9]=[a-z0-9]{0,5}:(NoSchedule|PreferNoSchedule|NoExecute)`).Filter(func(text string) bool {
@@ -54,6 +54,9 @@ func TestNodeGroups(t *testing.T) {
 		"name=No_Name":            "name: ",
 		"count=-1":                "count -1 is negative",
 		"memory=-1Gi":             `memory "-1Gi" is not a quantity`,
+		"label:a b=x":             "label a b=x: ",
+		"label:rack=-x":           "label rack=-x: ",
+		"count=3,label:rack=a+b":  "label rack has 2 values, which cannot be given to equal parts of 3 nodes",
 		"taint:gpu=yes":           `taint "gpu=yes" is not KEY=VALUE:EFFECT`,
 		"taint:gpu=yes:Sometimes": `taint "gpu=yes:Sometimes" is not KEY=VALUE:EFFECT`,
 		"taint:/gpu=:NoSchedule":  `taint "/gpu=:NoSchedule" is not KEY=VALUE:EFFECT`,
@@ -64,6 +67,21 @@ func TestNodeGroups(t *testing.T) {
 			}
 		})
 	}
+	t.Run("values of a label belong to equal parts of the nodes", func(t *testing.T) {
+		group, err := ParseNodeGroup("name=gpu,count=8,label:block=b1+b2,label:rack=r1+r2+r3+r4,label:pool=gpu")
+		if err != nil {
+			t.Fatal(err)
+		}
+		specs, err := nodeSpecs([]NodeGroup{group})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range []string{"b1 r1", "b1 r1", "b1 r2", "b1 r2", "b2 r3", "b2 r3", "b2 r4", "b2 r4"} {
+			if labels := specs[i].Labels; labels["block"]+" "+labels["rack"] != want || labels["pool"] != "gpu" {
+				t.Errorf("node %s has %v, not %s", specs[i].Name, labels, want)
+			}
+		}
+	})
 	t.Run("all CPUs of a group are allocatable when only they are given", func(t *testing.T) {
 		group, err := ParseNodeGroup("cpu=8")
 		if err != nil || group.allocatableCPU() != "8" {
