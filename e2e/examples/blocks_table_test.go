@@ -91,6 +91,8 @@ resource "elastic_cluster_queue" "team" {
 	},
 	`templates/guides/queue-priorities.md: resource "elastic_task" "low"`: notApplied(leavesOut),
 
+	`templates/guides/racks-and-blocks.md: resource "elastic_topology" "datacenter"`: notApplied("the example racks-and-blocks has it, and is applied"),
+
 	`templates/guides/running-on-gke.md: provider "elastic"`:     notApplied(aProvider),
 	`templates/guides/running-on-gke.md: provider "elastic" (2)`: notApplied(aProvider),
 	`templates/guides/running-on-gke.md: resource "elastic_resource_flavor" "spot"`: {

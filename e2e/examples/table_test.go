@@ -130,6 +130,7 @@ resource "elastic_training_job" "low" {
 	"names-limits-and-pods":             {},
 	"provider":                          {},
 	"pytorch":                           {},
+	"racks-and-blocks":                  {},
 	"resources/elastic_admission_check": {},
 	"resources/elastic_cluster_queue":   {},
 	"resources/elastic_cohort":          {},

@@ -42,7 +42,10 @@ func definitionOf(t *testing.T, name string) asked {
 		}
 	}
 	if d.Queue != nil {
-		a["queue"] = plainOf(t, d.Queue)
+		a["queue"] = plainOf(t, d.Queue.Classes())
+	}
+	if place := d.Queue.Place(); place != nil {
+		a["topology"] = plainOf(t, place)
 	}
 	for _, pod := range []string{"master", "workers"} {
 		renameSeconds(a[pod], "tolerationSeconds", "toleration_seconds")
@@ -110,9 +113,10 @@ func (a asked) data(like trainingjob.Definition) (map[string]string, error) {
 	}
 	d := trainingjob.Definition{Job: trainingjob.Job{Name: like.Job.Name, Namespace: like.Job.Namespace}}
 	var numbers struct {
-		Model   struct{ Content string }
-		Queue   *trainingjob.Queue
-		Workers struct {
+		Model    struct{ Content string }
+		Queue    *trainingjob.Queue
+		Topology *trainingjob.Topology
+		Workers  struct {
 			Min, Max             int
 			MinPriorityClassName string `json:"min_priority_class_name"`
 			Command              []string
@@ -127,6 +131,9 @@ func (a asked) data(like trainingjob.Definition) (map[string]string, error) {
 		}
 	}
 	d.Queue, d.ModelText, d.Job.Model.File, d.Job.Command = numbers.Queue, numbers.Model.Content, "", numbers.Workers.Command
+	if d.Queue != nil {
+		d.Queue.Topology = numbers.Topology
+	}
 	d.Job.Elastic, d.Job.Step = numbers.Workers.Elastic, numbers.Workers.Step
 	if r := (trainingjob.Restart{Processes: numbers.Workers.Processes, IntervalSeconds: numbers.Workers.RestartInterval}); r != (trainingjob.Restart{}) {
 		d.Job.Restart = &r
@@ -299,8 +306,23 @@ var driftingJobs = []string{
 	model    = { name = "mnist" }
 	data     = { training = "synthetic://digits?records=100", records_per_task = 100 }
 	training = { minibatch_size = 10, grads_to_wait = 2 }
+	workers  = { min = 2, max = 4 }
+	queue    = { name = "drift-jobs", workload_priority_class = "drift-jobs", min_workload_priority_class = "drift-jobs" }
+	topology = { required = "block", slice_size = 2, slice_required = "rack" }`, `
+	image    = "registry.invalid/nobody:0"
+	model    = { name = "mnist" }
+	data     = { training = "synthetic://digits?records=100", records_per_task = 100 }
+	training = { minibatch_size = 10, grads_to_wait = 2 }
 	workers  = { max = 2 }
-	queue    = { name = "drift-jobs", workload_priority_class = "drift-jobs", min_workload_priority_class = "drift-jobs" }`,
+	queue    = { name = "drift-jobs", workload_priority_class = "drift-jobs", min_workload_priority_class = "drift-jobs" }
+	topology = { preferred = "rack" }`, `
+	image    = "registry.invalid/nobody:0"
+	model    = { name = "mnist" }
+	data     = { training = "synthetic://digits?records=100", records_per_task = 100 }
+	training = { minibatch_size = 10, grads_to_wait = 2 }
+	workers  = { max = 2 }
+	queue    = { name = "drift-jobs", workload_priority_class = "drift-jobs", min_workload_priority_class = "drift-jobs" }
+	topology = { unconstrained = true }`,
 }
 
 // ofTheJob are attributes that only the Job contains and no ConfigMap: another test changes them there.
@@ -420,9 +442,10 @@ func driftGroups[T any](items []T) [][]T {
 }
 
 // excludesOthers reports whether what is beside a value goes with no other one: a profile of the node with Localhost,
-// csv with its format, and a command without data with being restarted.
+// csv with its format, a command without data with being restarted, and a topology that is nothing but unconstrained.
 func excludesOthers(path string, value any) bool {
-	return strings.HasSuffix(path, ".seccomp_profile.type") && value == "Localhost" || path == "data.format" && value == "csv" || path == "workers.elastic" && value == trainingjob.ElasticRestart
+	return strings.HasSuffix(path, ".seccomp_profile.type") && value == "Localhost" || path == "data.format" && value == "csv" || path == "workers.elastic" && value == trainingjob.ElasticRestart ||
+		path == "topology.unconstrained"
 }
 
 // setAllData changes a job's ConfigMap as another client does.

@@ -70,7 +70,19 @@ var driftingTasks = map[string]string{
 	"drift-task-queued": `
 	run   = "true"
 	image = "registry.invalid/nobody:0"
-	queue = { name = "drift-tasks", workload_priority_class = "drift-tasks" }`,
+	queue = { name = "drift-tasks", workload_priority_class = "drift-tasks" }
+	num_nodes = 2
+	topology  = { required = "block", slice_size = 2, slice_required = "rack" }`,
+	"drift-task-near": `
+	run      = "true"
+	image    = "registry.invalid/nobody:0"
+	queue    = { name = "drift-tasks" }
+	topology = { preferred = "rack" }`,
+	"drift-task-anywhere": `
+	run      = "true"
+	image    = "registry.invalid/nobody:0"
+	queue    = { name = "drift-tasks" }
+	topology = { unconstrained = true }`,
 }
 
 // ofTheTasksJob are the attributes in the Job, with the values that another manager writes there.

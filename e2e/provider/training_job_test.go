@@ -454,6 +454,8 @@ func TestTrainingJobRefusesWhatCannotRun(t *testing.T) {
 		"a label of the job's own":             {`workers = { max = 1, labels = { app = "x" } }`, "which the job sets itself"},
 		"a learning rate below zero":           {`training = { minibatch_size = 1, learning_rate = -1 }`, "must be a positive number"},
 		"a policy for the end that is unknown": {`on_finished = "delete"`, `"keep" "recreate"`},
+		"a topology without a queue":           {`topology = { required = "rack" }`, "topology is set, and queue is not"},
+		"a topology of two places":             {`queue = { name = "q" }` + "\n" + `topology = { required = "rack", preferred = "rack" }`, "sets 2 of required, preferred"},
 		"the queue that Kueue gives to Jobs":   {`queue = { name = "default" }`, "apart from each other"},
 	} {
 		t.Run(behaviour+" is refused when planning", func(t *testing.T) {

@@ -45,10 +45,10 @@ func trainingJobDrift(ctx context.Context) jobDrift {
 			path.Root("model"), path.Root("data"), path.Root("training"), path.Root("output"), path.Root("checkpoint"), path.Root("evaluation"),
 			path.Root("workers").AtName("command"),
 		},
-		trainingjob.WorkersKey: {path.Root("workers"), path.Root("queue")},
+		trainingjob.WorkersKey: {path.Root("workers"), path.Root("queue"), path.Root("topology")},
 	}
 	// definition.json has all that the other keys have not, and the settings of the workers besides.
-	elsewhere := map[string]bool{"labels": true, "annotations": true, "queue": true, "active_deadline_seconds": true}
+	elsewhere := map[string]bool{"labels": true, "annotations": true, "queue": true, "topology": true, "active_deadline_seconds": true}
 	for _, at := range ofKey[trainingjob.JobKey] {
 		if len(at.Steps()) == 1 {
 			elsewhere[at.String()] = true

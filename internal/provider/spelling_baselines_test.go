@@ -12,6 +12,8 @@ const (
 	aNumber = "a number"
 	aWord   = "one word of several, without a default"
 	aText   = "a text that is taken as it is"
+	aLevel  = "the key of a label"
+	aPlace  = "without it there is none, and an empty one is refused"
 )
 
 type (
@@ -48,6 +50,16 @@ func labelled(timeout, seconds string) map[string]spelling {
 		all["timeouts."+operation] = alike(items{nil, timeout, seconds}, items{"90s", "1m30s", "1.5m"}).but("1h").given(entries{"timeouts": entries{}})
 	}
 	return all
+}
+
+var (
+	rack   = entries{"required": "rack"}
+	sliced = entries{"slice_size": 1, "slice_required": "rack"}
+)
+
+// racked is a topology, which only a job in a queue can have.
+func racked(topology any) map[string]any {
+	return map[string]any{"queue": entries{"name": "q"}, "topology": topology}
 }
 
 func together(tables ...map[string]spelling) map[string]spelling {
@@ -203,6 +215,12 @@ func taskBaseline() baseline {
 			"queue":                           one("without it there is none, and an empty one is refused", entries{"name": "another"}),
 			"queue.name":                      one(aName, "another").given(entries{"queue": entries{"workload_priority_class": "low"}}),
 			"queue.workload_priority_class":   one(aName, "another").given(entries{"queue": entries{"name": "user-queue"}}),
+			"topology":                        one(aPlace, rack).given(racked(nil)),
+			"topology.required":               one(aLevel, "block").given(racked(rack)),
+			"topology.preferred":              one(aLevel, "block").given(racked(entries{"preferred": "rack"})),
+			"topology.unconstrained":          byDefault(false, true).given(racked(sliced)),
+			"topology.slice_size":             one(aNumber, 2).given(racked(sliced)),
+			"topology.slice_required":         one(aLevel, "block").given(racked(sliced)),
 			"secrets":                         alike(items{nil, entries{}}).but(entries{"TOKEN": entries{"secret_name": "a", "key": "b"}}),
 			"secrets[].secret_name":           one(aName, "another").given(entries{"secrets": entries{"TOKEN": entries{"secret_name": "a", "key": "b"}}}),
 			"secrets[].key":                   one(aName, "another").given(entries{"secrets": entries{"TOKEN": entries{"secret_name": "a", "key": "b"}}}),
@@ -330,6 +348,12 @@ func trainingJobBaseline() baseline {
 			"queue.name":                        one(aName, "r").given(entries{"queue": entries{"name": "q"}}),
 			"queue.workload_priority_class":     one(aName, "b").given(entries{"queue": entries{"name": "q"}}),
 			"queue.min_workload_priority_class": alike(items{nil, "a"}).but("b").given(entries{"queue": entries{"name": "q", "workload_priority_class": "a"}}),
+			"topology":                          one(aPlace, rack).given(racked(nil)),
+			"topology.required":                 one(aLevel, "block").given(racked(rack)),
+			"topology.preferred":                one(aLevel, "block").given(racked(entries{"preferred": "rack"})),
+			"topology.unconstrained":            byDefault(false, true).given(racked(sliced)),
+			"topology.slice_size":               one(aNumber, 2).given(racked(sliced)),
+			"topology.slice_required":           one(aLevel, "block").given(racked(sliced)),
 
 			"volumes[].read_only": alike(items{nil, true}).but(false).given(entries{"volumes": items{entries{"name": "a", "mount_path": "/a", "claim_name": "a", "mount_on": "workers"}}}),
 			"volumes[].mount_on":  byDefault("all", "master").given(entries{"volumes": items{entries{"name": "a", "mount_path": "/a", "claim_name": "a"}}}),

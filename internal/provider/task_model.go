@@ -40,6 +40,7 @@ type taskModel struct {
 	Memory            types.String  `tfsdk:"memory"`
 	Recovery          types.Object  `tfsdk:"recovery"`
 	Queue             types.Object  `tfsdk:"queue"`
+	Topology          types.Object  `tfsdk:"topology"`
 	Secrets           types.Map     `tfsdk:"secrets"`
 	SecretsWO         types.Map     `tfsdk:"secrets_wo"`
 	SecretsWOVersion  types.Int64   `tfsdk:"secrets_wo_version"`
@@ -153,6 +154,7 @@ func (m *taskModel) spec(ctx context.Context) (taskSpec, diag.Diagnostics) {
 	}
 	a.contradicted = o.contradicted
 
+	t.Topology = r.topology(m.Topology)
 	t.Secrets = secrets
 	t.SecretValues = slices.Sorted(maps.Keys(keysOf(m.SecretsWO)))
 	if !m.SecretsWOVersion.IsUnknown() {

@@ -109,6 +109,7 @@ func taskReplacements() []replacement[task.Task] {
 		{"run", isTheRun, func(t task.Task) any { return t.Run }},
 		{"setup", isTheRun, func(t task.Task) any { return t.Setup }},
 		{"num_nodes", ofTheQueue, func(t task.Task) any { return t.NumNodes }},
+		{"topology", ofTheQueue, func(t task.Task) any { return t.Topology }},
 		{"env", ofThePod, func(t task.Task) any { return t.Envs }},
 		{"workdir", isTheRun, func(t task.Task) any { return t.Workdir }},
 		{"image", ofThePod, func(t task.Task) any { return t.Image }},

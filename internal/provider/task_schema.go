@@ -103,6 +103,8 @@ func newTaskSchema(ctx context.Context) schema.Schema {
 			},
 		},
 
+		"topology": topologyAttribute("Where the pods of the task run, relative to each other, by Kueue's topology-aware scheduling.", "pods", "num_nodes"),
+
 		// Optional: secrets.
 		"secrets": schema.MapNestedAttribute{
 			MarkdownDescription: "Environment variables whose values are in existing Secrets.",

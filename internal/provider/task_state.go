@@ -64,6 +64,9 @@ func (m *taskModel) readTask(ctx context.Context, live task.Task, imported bool)
 	if !m.Queue.IsNull() || !queue.Name.IsNull() || !queue.WorkloadPriorityClass.IsNull() {
 		m.Queue = w.object("queue", queue)
 	}
+	if changed(prior.Topology, live.Topology) {
+		m.Topology = w.topology(live.Topology)
+	}
 	// A release of the provider may have another default; what runs keeps the image that it was made with.
 	if live.Image != prior.Image {
 		m.Image = types.StringValue(live.Image)

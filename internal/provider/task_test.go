@@ -36,6 +36,9 @@ func drawTask(t *rapid.T) task.Task {
 		CPUs: oneOf("cpus", "", "4", "4+"), Memory: oneOf("memory", "", "32", "512Mi"), PriorityClassName: oneOf("pod class", "", "high"),
 		NodeSelector: drawTexts(t, "node_selector"), ServiceAccountName: oneOf("account", "", "runner"), RuntimeClassName: oneOf("runtime", "", "gvisor"),
 	}
+	if d.Queue != "" {
+		d.Topology = drawTopology(t)
+	}
 	if rapid.Bool().Draw(t, "has workdir") {
 		d.Workdir = map[string]string{"a/b.py": "pass\n", "c": ""}
 	}

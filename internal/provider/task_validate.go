@@ -41,6 +41,9 @@ func (r *taskResource) ValidateConfig(ctx context.Context, req resource.Validate
 		resp.Diagnostics.AddAttributeError(at, "Conflicting configuration", fmt.Sprintf("%s is also set by the task file. Remove one of the two.", at))
 	}
 	known := func(p task.Problem) bool {
+		if strings.HasPrefix(p.Field, "topology") && !topologyIsKnown(req.Config.Raw) {
+			return false
+		}
 		return !model.YAML.IsUnknown() && isKnown(req.Config.Raw, p.Field) && (!isExample || p.Field != "name")
 	}
 	resp.Diagnostics.Append(a.problems(req.Config.Raw, r.version, known)...)

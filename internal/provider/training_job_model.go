@@ -25,6 +25,7 @@ type trainingJobModel struct {
 	Master     types.Object `tfsdk:"master"`
 	Workers    types.Object `tfsdk:"workers"`
 	Queue      types.Object `tfsdk:"queue"`
+	Topology   types.Object `tfsdk:"topology"`
 	Output     types.String `tfsdk:"output"`
 	Checkpoint types.Object `tfsdk:"checkpoint"`
 	Evaluation types.Object `tfsdk:"evaluation"`
@@ -172,7 +173,7 @@ func (m *trainingJobModel) definition(ctx context.Context) (trainingjob.Definiti
 		Labels:    r.texts(m.Labels), Annotations: r.texts(m.Annotations),
 		Min: orOne(workers.Min), Max: int(workers.Max.ValueInt64()),
 		MinPriorityClassName:  workers.MinPriorityClassName.ValueString(),
-		Queue:                 r.queue(m.Queue),
+		Queue:                 r.queue(m.Queue, m.Topology),
 		ActiveDeadlineSeconds: integerOrNil(m.ActiveDeadlineSeconds),
 		Settings: trainingjob.Settings{
 			Image: m.Image.ValueString(), ImagePullPolicy: corev1.PullPolicy(m.ImagePullPolicy.ValueString()),
@@ -229,13 +230,15 @@ func elasticOf(value types.String) string {
 	return value.ValueString()
 }
 
-func (r *expander) queue(object types.Object) *trainingjob.Queue {
+// queue is nil if the attribute is not set; ValidateConfig refuses a topology without one.
+func (r *expander) queue(object, topology types.Object) *trainingjob.Queue {
 	if object.IsNull() || object.IsUnknown() {
 		return nil
 	}
 	m := into[jobQueueModel](r, object)
 	return &trainingjob.Queue{
 		Name: m.Name.ValueString(), PriorityClass: m.PriorityClass.ValueString(), MinPriorityClass: m.MinPriorityClass.ValueString(),
+		Topology: r.topology(topology),
 	}
 }
 

@@ -106,7 +106,8 @@ func replacements(queued bool) []replacement[trainingjob.Definition] {
 		{"service_account_name", ofTheMaster, func(d trainingjob.Definition) any { return d.ServiceAccountName }},
 		{"volumes", ofTheMaster, func(d trainingjob.Definition) any { return d.Volumes }},
 		{"master", ofTheMaster, func(d trainingjob.Definition) any { return d.Master }},
-		{"queue", "decides which Jobs make the pods, and which of them are admitted together", func(d trainingjob.Definition) any { return d.Queue }},
+		{"queue", "decides which Jobs make the pods, and which of them are admitted together", func(d trainingjob.Definition) any { return d.Queue.Classes() }},
+		{"topology", ofTheMinimum, func(d trainingjob.Definition) any { return d.Queue.Place() }},
 	}
 	if !queued {
 		return all

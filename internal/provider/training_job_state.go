@@ -139,7 +139,10 @@ func (m *trainingJobModel) readDefinition(ctx context.Context, live trainingjob.
 			podModel: w.pod("workers", live.Workers),
 		})
 	}
-	if changed(prior.Queue, live.Queue, false) {
+	if changed(prior.Queue.Place(), live.Queue.Place(), false) {
+		m.Topology = w.topology(live.Queue.Place())
+	}
+	if changed(prior.Queue.Classes(), live.Queue.Classes(), false) {
 		m.Queue = types.ObjectNull(attributesOf(w.types["queue"]))
 		if q := live.Queue; q != nil {
 			m.Queue = w.object("queue", jobQueueModel{

@@ -197,6 +197,7 @@ func drawDefinition(t *rapid.T) trainingjob.Definition {
 		d.Queue = &trainingjob.Queue{
 			Name:          rapid.SampledFrom([]string{"a", "b"}).Draw(t, "queue"),
 			PriorityClass: rapid.SampledFrom([]string{"", "low"}).Draw(t, "queue class"), MinPriorityClass: rapid.SampledFrom([]string{"", "mid"}).Draw(t, "minimum class"),
+			Topology: drawTopology(t),
 		}
 	}
 	if rapid.Bool().Draw(t, "has checkpoints") {
@@ -216,6 +217,12 @@ func drawDefinition(t *rapid.T) trainingjob.Definition {
 		d.Job.Training.LearningRate = new(0.1)
 	}
 	return d
+}
+
+func drawTopology(t *rapid.T) *trainingjob.Topology {
+	return rapid.SampledFrom([]*trainingjob.Topology{
+		nil, {Required: "rack"}, {Preferred: "rack"}, {Unconstrained: true}, {SliceSize: 1, SliceRequired: "rack"}, {Required: "block", SliceSize: 1, SliceRequired: "rack"},
+	}).Draw(t, "topology")
 }
 
 // throughTheCluster is the input of Read for a definition: rendered, kept as text, and read back.
@@ -277,7 +284,7 @@ func TestTrainingJobModelAndDefinition(t *testing.T) {
 				t.Fatal(diags)
 			}
 			for name, same := range map[string]bool{
-				"queue": again.Queue.Equal(model.Queue), "checkpoint": again.Checkpoint.Equal(model.Checkpoint), "evaluation": again.Evaluation.Equal(model.Evaluation), "workers": again.Workers.Equal(model.Workers), "master": again.Master.Equal(model.Master), "volumes": again.Volumes.Equal(model.Volumes),
+				"queue": again.Queue.Equal(model.Queue), "topology": again.Topology.Equal(model.Topology), "checkpoint": again.Checkpoint.Equal(model.Checkpoint), "evaluation": again.Evaluation.Equal(model.Evaluation), "workers": again.Workers.Equal(model.Workers), "master": again.Master.Equal(model.Master), "volumes": again.Volumes.Equal(model.Volumes),
 				"data": again.Data.Equal(model.Data), "training": again.Training.Equal(model.Training), "image": again.Image.Equal(model.Image),
 			} {
 				if !same {

@@ -34,7 +34,11 @@ func (r *trainingJob) ValidateConfig(ctx context.Context, req resource.ValidateC
 		}
 		return
 	}
+	resp.Diagnostics.Append(checkTopologyQueue(model.Topology, model.Queue)...)
 	known := func(p trainingjob.Problem) bool {
+		if strings.HasPrefix(p.Field, "topology") && !topologyIsKnown(req.Config.Raw) {
+			return false
+		}
 		if p.Field == "model" || p.Field == "data" || p.Field == "training" { // whether they are required depends on the mode
 			if !isKnown(req.Config.Raw, "workers.elastic") || !isKnown(req.Config.Raw, "workers.command") {
 				return false

@@ -30,6 +30,8 @@ const (
 	PodSetSliceRequiredTopologyAnnotation = "kueue.x-k8s.io/podset-slice-required-topology"
 	// PodSetSliceSizeAnnotation is the number of pods in a slice.
 	PodSetSliceSizeAnnotation = "kueue.x-k8s.io/podset-slice-size"
+	// PodGroupPodIndexLabelAnnotation on a pod is the label with its index, by which Kueue places it in order.
+	PodGroupPodIndexLabelAnnotation = "kueue.x-k8s.io/pod-group-pod-index-label"
 	// PodGroupPodIndexLabel is a pod's index in its group.
 	PodGroupPodIndexLabel = "kueue.x-k8s.io/pod-group-pod-index"
 	// ElasticJobAnnotation, "true", lets a job grow and shrink by workload slices.

@@ -51,6 +51,7 @@ func everything() Task {
 		AcceleratorLabels: map[string]accelerator.Definition{"W10": {Resource: "example.com/npu", Labels: map[string][]string{"example.com/npu": {"w10"}}}},
 		CPUs:              "4", Memory: "32+",
 		Queue: "user-queue", PriorityClass: "high-priority", PriorityClassName: "batch",
+		Topology:                      &Topology{Required: "cloud.provider.com/topology-block", SliceSize: 2, SliceRequired: "cloud.provider.com/topology-rack"},
 		Recovery:                      Recovery{MaxRestartsOnErrors: 3, RecoverOnExitCodes: []int{34, 33}},
 		Labels:                        map[string]string{"team": "vision"},
 		Annotations:                   map[string]string{"example.com/cost-centre": "4711"},

@@ -67,6 +67,9 @@ func (t Task) podTemplate(flavors []map[string]string) (corev1.PodTemplateSpec, 
 			Volumes:            t.volumes(),
 		},
 	}
+	if t.Topology != nil {
+		template.Annotations = merge(template.Annotations, t.Topology.Annotations())
+	}
 	spec := &template.Spec
 	if t.RuntimeClassName != "" {
 		spec.RuntimeClassName = new(t.RuntimeClassName)

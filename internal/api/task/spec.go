@@ -65,6 +65,8 @@ type Task struct {
 	// at once.
 	Queue         string `json:"queue,omitempty"`
 	PriorityClass string `json:"workload_priority_class,omitempty"`
+	// Topology is where the pods run, relative to each other; only under a queue.
+	Topology *Topology `json:"topology,omitempty"`
 	// PriorityClassName is the pods' own, kube-scheduler's.
 	PriorityClassName string   `json:"priority_class_name,omitempty"`
 	Recovery          Recovery `json:"recovery,omitzero"`
@@ -97,6 +99,8 @@ type (
 	SecurityContext = trainingjob.SecurityContext
 	// InitContainer is as that of a training job's pods.
 	InitContainer = trainingjob.InitContainer
+	// Topology is as that of a training job's minimum workers.
+	Topology = trainingjob.Topology
 )
 
 // Problem is something wrong with one attribute, in a sentence.

@@ -54,6 +54,7 @@ func (t Task) Problems() []Problem {
 	p = append(p, trainingjob.VolumeProblems(t.Volumes, []string{filesVolume, scratchVolume}, []string{filesDir, scratchDir})...)
 	p.resources(t)
 	p.queue(t)
+	p.topology(t)
 	p.recovery(t.Recovery)
 	p.labels("labels", t.Labels)
 	for _, key := range slices.Sorted(maps.Keys(t.Annotations)) {
@@ -196,6 +197,19 @@ func (p *problems) queue(t Task) {
 	}
 }
 
+func (p *problems) topology(t Task) {
+	if t.Topology == nil {
+		return
+	}
+	if t.Queue == "" {
+		p.add("topology", "is set, and queue.name is not: only Kueue places pods by a topology; name a LocalQueue in queue.name, or remove topology")
+	}
+	*p = append(*p, t.Topology.Problems(t.NumNodes, "num_nodes")...)
+	if key := trainingjob.OwnTopologyAnnotation(t.Annotations); key != "" {
+		p.add("annotations", "sets %q, which attribute topology sets; remove one of the two", key)
+	}
+}
+
 func (p *problems) recovery(r Recovery) {
 	const restarts, codes = "recovery.max_restarts_on_errors", "recovery.recover_on_exit_codes"
 	if r.MaxRestartsOnErrors < 0 {
@@ -274,6 +288,13 @@ func (t Task) overridden(ours corev1.PodTemplateSpec) (corev1.PodTemplateSpec, e
 	for _, key := range slices.Sorted(maps.Keys(ours.Labels)) {
 		if out.Labels[key] != ours.Labels[key] {
 			return out, fmt.Errorf("they change label %q, by which the task finds its pods; leave it out", key)
+		}
+	}
+	if t.Topology != nil {
+		own := maps.Clone(out.Annotations)
+		maps.DeleteFunc(own, func(key, value string) bool { return ours.Annotations[key] == value })
+		if key := trainingjob.OwnTopologyAnnotation(own); key != "" {
+			return out, fmt.Errorf("they set annotation %q, which attribute topology sets; remove one of the two", key)
 		}
 	}
 	if out.Spec.RestartPolicy != corev1.RestartPolicyNever {

@@ -40,8 +40,20 @@ func TestProblems(t *testing.T) {
 		"an init container's volume of nobody": {func(t *Task) {
 			t.InitContainers = []InitContainer{{Name: "a", VolumeMounts: []trainingjob.VolumeMount{{Name: "x", MountPath: "/x"}}}}
 		}, "init_containers[0].volume_mounts[0].name is \"x\""},
-		"a label of ours":               {func(t *Task) { t.Labels = map[string]string{LabelTask: "a"} }, "labels sets \"" + LabelTask + "\""},
-		"a queue's name that is none":   {func(t *Task) { t.Queue = "User" }, "queue.name is \"User\", which no LocalQueue can be called"},
+		"a label of ours":             {func(t *Task) { t.Labels = map[string]string{LabelTask: "a"} }, "labels sets \"" + LabelTask + "\""},
+		"a queue's name that is none": {func(t *Task) { t.Queue = "User" }, "queue.name is \"User\", which no LocalQueue can be called"},
+		"a topology without a queue": {
+			func(t *Task) { t.Queue, t.PriorityClass, t.Topology = "", "", &Topology{Required: "rack"} }, "topology is set, and queue.name is not",
+		},
+		"a slice larger than the task": {
+			func(t *Task) { t.Topology = &Topology{SliceSize: 2, SliceRequired: "rack"} }, "topology.slice_size is 2, and num_nodes is 1",
+		},
+		"an annotation that topology sets": {func(t *Task) {
+			t.Topology, t.Annotations = &Topology{Required: "rack"}, map[string]string{"kueue.x-k8s.io/podset-slice-size": "2"}
+		}, "annotations sets \"kueue.x-k8s.io/podset-slice-size\""},
+		"a patch that sets it": {func(t *Task) {
+			t.Topology, t.PodOverrides = &Topology{Required: "rack"}, json.RawMessage(`{"metadata":{"annotations":{"kueue.x-k8s.io/podset-required-topology":"block"}}}`)
+		}, "pod_overrides cannot be used: they set annotation"},
 		"a class that no label can say": {func(t *Task) { t.PriorityClass = strings.Repeat("a", 64) }, "queue.workload_priority_class has 64 characters; a label of the Job names"},
 		"a queue that no label can say": {func(t *Task) { t.Queue = "a b" }, "queue.name is \"a b\""},
 		"a patch that changes the command": {func(t *Task) {

@@ -99,7 +99,7 @@ func queued() Definition {
 	d := tutorial()
 	d.Min, d.Max, d.Job.Training.GradsToWait = 2, 4, 4
 	d.MinPriorityClassName = "high-priority"
-	d.Queue = &Queue{Name: "user-queue", PriorityClass: "low", MinPriorityClass: "mid"}
+	d.Queue = &Queue{Name: "user-queue", PriorityClass: "low", MinPriorityClass: "mid", Topology: &Topology{Preferred: "cloud.provider.com/topology-rack"}}
 	return d
 }
 

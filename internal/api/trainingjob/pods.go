@@ -61,6 +61,9 @@ func (d Definition) MasterTemplate() (corev1.PodTemplateSpec, error) {
 	c = &t.Spec.Containers[0]
 	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: tokenVolume, MountPath: tokenDir, ReadOnly: true})
 	t.Spec.Volumes = append(t.Spec.Volumes, tokenProjection())
+	if d.Queue != nil {
+		t.Annotations = withRequest(t.Annotations, d.Queue.Topology.ofCore(RoleMaster))
+	}
 	return override(t, RoleMaster, d.Master.PodOverrides)
 }
 

@@ -37,6 +37,8 @@ type Queue struct {
 	Name             string `json:"name"`                                  // a LocalQueue in the job's namespace
 	PriorityClass    string `json:"workload_priority_class,omitempty"`     // WorkloadPriorityClass of the workers above the minimum
 	MinPriorityClass string `json:"min_workload_priority_class,omitempty"` // of the master and the minimum workers; "" is PriorityClass
+	// Topology is where the minimum workers run, and with them the master; nil requests nothing.
+	Topology *Topology `json:"topology,omitempty"`
 }
 
 // MinClass is the WorkloadPriorityClass of the master and the minimum workers, "" for none.
@@ -45,6 +47,24 @@ func (q Queue) MinClass() string {
 		return q.MinPriorityClass
 	}
 	return q.PriorityClass
+}
+
+// Classes are the queue without the topology, which is an attribute of its own; nil for none.
+func (q *Queue) Classes() *Queue {
+	if q == nil {
+		return nil
+	}
+	classes := *q
+	classes.Topology = nil
+	return &classes
+}
+
+// Place is the topology that is requested; nil for none.
+func (q *Queue) Place() *Topology {
+	if q == nil {
+		return nil
+	}
+	return q.Topology
 }
 
 // labels queue a pod.

@@ -224,6 +224,7 @@ func (d Definition) Problems() []Problem {
 		out.add("workers.min", "is %d; it must be a multiple of workers.step = %d", d.Min, n)
 	}
 	out.queue(d)
+	out.topology(d)
 	out = append(out, VolumeProblems(d.Volumes, []string{jobVolume, credentialsVolume, tokenVolume, scratchVolume, scriptVolume}, []string{ConfigDir, CredentialsDir, tokenDir, scratchDir, ScriptSharedDir})...)
 	for role, s := range d.pods() {
 		out.pod(role, s)
@@ -238,9 +239,11 @@ func (d Definition) Problems() []Problem {
 	for role, template := range map[string]func() (corev1.PodTemplateSpec, error){
 		"master": d.MasterTemplate, "workers": d.WorkerTemplate,
 	} {
-		if _, err := template(); err != nil {
+		made, err := template()
+		if err != nil {
 			out.add(role+".pod_overrides", "cannot be used: %s", err)
 		}
+		out.overridesTopology(d, role, made)
 	}
 	slices.SortFunc(out, func(a, b Problem) int { return strings.Compare(a.Field, b.Field) })
 	return out
@@ -264,6 +267,7 @@ func (d Definition) Warnings() []Problem {
 	}
 	out.image(d)
 	out.queueWarning(d.Queue)
+	out.topologyWarning(d)
 	return out
 }
 

@@ -209,6 +209,23 @@ func TestProblems(t *testing.T) {
 		"a name too long for a group's": {func(d *Definition) {
 			d.Queue, d.Job.Name = &Queue{Name: "q"}, strings.Repeat("a", 49)
 		}, "name", "at most 48"},
+		"a topology that requests nothing": {func(d *Definition) { racked(d, Topology{}) }, "topology", "requests nothing"},
+		"two places":                       {func(d *Definition) { racked(d, Topology{Required: "a", Unconstrained: true}) }, "topology", "set one"},
+		"a level that is no label":         {func(d *Definition) { racked(d, Topology{Required: "a rack"}) }, "topology.required", "cloud.provider.com/topology-rack"},
+		"another that is none":             {func(d *Definition) { racked(d, Topology{Preferred: "/rack"}) }, "topology.preferred", "not the key"},
+		"slices of any place":              {func(d *Definition) { racked(d, Topology{Unconstrained: true, SliceSize: 1, SliceRequired: "rack"}) }, "topology.unconstrained", "leave it out"},
+		"slices without a size":            {func(d *Definition) { racked(d, Topology{SliceRequired: "rack"}) }, "topology.slice_required", "slice_size is not"},
+		"slices without a level":           {func(d *Definition) { racked(d, Topology{SliceSize: 2}) }, "topology.slice_size", "slice_required is not"},
+		"slices of less than a pod":        {func(d *Definition) { racked(d, Topology{SliceSize: -1, SliceRequired: "rack"}) }, "topology.slice_size", "at least 1"},
+		"a part of a slice":                {func(d *Definition) { racked(d, Topology{SliceSize: 2, SliceRequired: "rack"}) }, "topology.slice_size", "workers.min a multiple"},
+		"an annotation that topology sets": {func(d *Definition) {
+			racked(d, Topology{Required: "rack"})
+			d.Master.Annotations = map[string]string{"kueue.x-k8s.io/podset-preferred-topology": "block"}
+		}, "master.annotations", "topology"},
+		"overrides that set it": {func(d *Definition) {
+			racked(d, Topology{Required: "rack"})
+			d.Workers.PodOverrides = json.RawMessage(`{"metadata":{"annotations":{"kueue.x-k8s.io/podset-required-topology":"block"}}}`)
+		}, "workers.pod_overrides", "topology"},
 		"a queue's label on the Jobs":    {func(d *Definition) { d.Labels = map[string]string{"kueue.x-k8s.io/queue-name": "q"} }, "labels", "attribute queue"},
 		"a queue's label on the workers": {func(d *Definition) { d.Workers.Labels = map[string]string{"kueue.x-k8s.io/queue-name": "q"} }, "workers.labels", "sets itself"},
 		"overrides that queue the pod": {func(d *Definition) {

@@ -22,7 +22,8 @@ type JobRef struct {
 // WorkerName is the name of a worker's pod.
 func WorkerName(job string, id int) string { return job + "-worker-" + strconv.Itoa(id) }
 
-// WorkerPod is the pod of worker number id; under a queue one above the minimum. A minimum pod carries the minimum's
+// WorkerPod is the pod of worker number id; under a queue one above the minimum, or, for a forecast, what Job NAME-floor
+// makes. A minimum pod carries the minimum's
 // priority class, where there is one. The owner reference is for garbage collection only: controller and
 // blockOwnerDeletion stay unset, else the Job controller would strip it or count the worker as its own.
 func WorkerPod(w Workers, job JobRef, id int, minimum bool, masterAddress string) *corev1.Pod {
@@ -46,6 +47,11 @@ func WorkerPod(w Workers, job JobRef, id int, minimum bool, masterAddress string
 	}
 	if q := w.Queue; q != nil {
 		pod.Labels = merge(pod.Labels, q.labels(q.PriorityClass))
+		if minimum {
+			pod.Annotations = withRequest(pod.Annotations, q.Topology.ofCore(RoleWorker))
+		} else {
+			pod.Annotations = withRequest(pod.Annotations, q.Topology.ofBurst())
+		}
 	}
 	pod.Labels[LabelJobUID] = string(job.UID)
 	pod.Labels[LabelWorkerID] = strconv.Itoa(id)

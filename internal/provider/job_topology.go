@@ -1,0 +1,93 @@
+package provider
+
+import (
+	"math"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+)
+
+// topologyModel is attribute topology of training jobs and tasks.
+type topologyModel struct {
+	Required      types.String `tfsdk:"required"`
+	Preferred     types.String `tfsdk:"preferred"`
+	Unconstrained types.Bool   `tfsdk:"unconstrained"`
+	SliceSize     types.Int64  `tfsdk:"slice_size"`
+	SliceRequired types.String `tfsdk:"slice_required"`
+}
+
+// topologyAttribute describes the request for `pods`, of which an attribute counts how many there are. Rules that
+// concern several attributes are the job's.
+func topologyAttribute(description, pods, counted string) schema.SingleNestedAttribute {
+	return schema.SingleNestedAttribute{
+		MarkdownDescription: description + " Needs `queue.name`, and a queue with a flavor whose `topology_name` is a Topology with the levels that are named. " +
+			"Set one of `required`, `preferred` and `unconstrained`, or slices; `required` and `preferred` may be combined with slices. Changing it replaces the job.",
+		Optional: true,
+		Attributes: map[string]schema.Attribute{
+			"required": nonEmptyText("Level of the Topology, as the key of its node label, such as `cloud.provider.com/topology-rack`: all " + pods + " run in one domain of this level. " +
+				"Until there is one with enough room, the job waits."),
+			"preferred": nonEmptyText("The same as a preference: if no domain of this level has enough room, Kueue tries the next wider level, and at last distributes the pods over several domains."),
+			"unconstrained": schema.BoolAttribute{
+				MarkdownDescription: "Whether the pods may run on any nodes; false by default. Kueue then admits them only if nodes have room for them, which quota alone does not show.",
+				Optional:            true,
+			},
+			"slice_size": schema.Int64Attribute{
+				MarkdownDescription: "Number of pods in a slice, in the order of their numbers; `" + counted + "` must be a multiple of it. Needs `slice_required`.",
+				Optional:            true,
+			},
+			"slice_required": nonEmptyText("Level of the Topology: each slice runs in one domain of this level. Needs `slice_size`. It is the level of `required` or `preferred`, or a narrower one."),
+		},
+	}
+}
+
+// topology is nil if the attribute is not set.
+func (r *expander) topology(object types.Object) *trainingjob.Topology {
+	if object.IsNull() || object.IsUnknown() {
+		return nil
+	}
+	m := into[topologyModel](r, object)
+	return &trainingjob.Topology{
+		Required: m.Required.ValueString(), Preferred: m.Preferred.ValueString(), Unconstrained: m.Unconstrained.ValueBool(),
+		SliceSize: int(max(math.MinInt32, min(m.SliceSize.ValueInt64(), math.MaxInt32))), SliceRequired: m.SliceRequired.ValueString(),
+	}
+}
+
+func (w *flattener) topology(t *trainingjob.Topology) types.Object {
+	if t == nil {
+		return types.ObjectNull(attributesOf(w.types["topology"]))
+	}
+	m := topologyModel{
+		Required: textOrNull(t.Required), Preferred: textOrNull(t.Preferred), Unconstrained: types.BoolNull(),
+		SliceSize: countOrNull(int64(t.SliceSize)), SliceRequired: textOrNull(t.SliceRequired),
+	}
+	if t.Unconstrained {
+		m.Unconstrained = types.BoolValue(true)
+	}
+	return w.object("topology", m)
+}
+
+// checkTopologyQueue refuses a topology of a training job without a queue, whose definition has no place for it.
+func checkTopologyQueue(topology, queue attr.Value) diag.Diagnostics {
+	var diags diag.Diagnostics
+	if !topology.IsNull() && !topology.IsUnknown() && queue.IsNull() {
+		diags.AddAttributeError(path.Root("topology"), "Topology without a queue",
+			"topology is set, and queue is not: only Kueue places pods by a topology. Name a LocalQueue in queue.name, or remove topology.")
+	}
+	return diags
+}
+
+// topologyIsKnown reports whether everything is known that decides whether a topology is valid.
+func topologyIsKnown(config tftypes.Value) bool {
+	for _, attribute := range []string{"topology", "queue", "workers.min", "workers.max", "num_nodes"} {
+		if !isKnown(config, attribute) {
+			return false
+		}
+	}
+	return true
+}
