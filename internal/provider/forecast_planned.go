@@ -36,7 +36,9 @@ func (p *planned) addTo(s *forecast.Snapshot) {
 			queues.Cohorts = with(queues.Cohorts, object)
 		case *kueue.WorkloadPriorityClass:
 			queues.PriorityClasses = with(queues.PriorityClasses, object)
-		default: // nothing that decides: a topology; a check, which becomes active by its controller's doing
+		case *kueue.Topology:
+			queues.Topologies = with(queues.Topologies, object)
+		default: // nothing that decides: a check, which becomes active by its controller's doing
 			continue
 		}
 		found = true

@@ -17,9 +17,12 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/version"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast/forecasttest"
@@ -244,6 +247,48 @@ func TestAPlannedClassCounts(t *testing.T) {
 	c := planning(newAPIServer(t).URL, forecastWarn, time.Minute)
 	c.plansObject(reference{kind: aPriorityClass, name: "urgent"}, forecasttest.Class("urgent", 2000000))
 	ofOne(t, c.forecast(t.Context(), trainingJobNamed(t, "high-prio-job", "urgent"), ""), diag.SeverityWarning, "high-prio-job will preempt", "evicts  default/low-prio-job-worker-1")
+}
+
+func TestAPlannedTopologyCounts(t *testing.T) {
+	s := newAPIServer(t)
+	for i := range s.lists["/api/v1/nodes"].(*corev1.NodeList).Items {
+		node := &s.lists["/api/v1/nodes"].(*corev1.NodeList).Items[i]
+		node.Labels = map[string]string{corev1.LabelHostname: node.Name, "rack": "r" + strings.TrimPrefix(node.Name, "node-")}
+	}
+	for _, kind := range []string{"ClusterQueue", "LocalQueue", "ResourceFlavor", "Cohort", "AdmissionCheck", "WorkloadPriorityClass", "Topology", "Workload"} {
+		plural := strings.ToLower(kind) + "s"
+		switch kind {
+		case "WorkloadPriorityClass":
+			plural = strings.ToLower(kind) + "es"
+		case "Topology":
+			plural = "topologies"
+		}
+		s.lists["/apis/"+kueue.SchemeGroupVersion.String()+"/"+plural] = map[string]any{"apiVersion": kueue.SchemeGroupVersion.String(), "kind": kind + "List", "items": []any{}}
+	}
+	c := planning(s.URL, forecastWarn, time.Minute)
+	named := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name} }
+	resources := kueue.ResourceGroup{CoveredResources: []corev1.ResourceName{"cpu", "memory"}, Flavors: []kueue.FlavorQuotas{{
+		Name: "racked", Resources: []kueue.ResourceQuota{{Name: "cpu", NominalQuota: resource.MustParse("9")}, {Name: "memory", NominalQuota: resource.MustParse("90Gi")}},
+	}}}
+	local := &kueue.LocalQueue{ObjectMeta: metav1.ObjectMeta{Name: "q", Namespace: "default"}, Spec: kueue.LocalQueueSpec{ClusterQueue: "racked"}}
+	for name, object := range map[reference]cluster.Object{
+		{kind: aResourceFlavor, name: "racked"}: &kueue.ResourceFlavor{ObjectMeta: named("racked"), Spec: kueue.ResourceFlavorSpec{TopologyName: new(kueue.TopologyReference("racks"))}},
+		{kind: aClusterQueue, name: "racked"}: &kueue.ClusterQueue{ObjectMeta: named("racked"), Spec: kueue.ClusterQueueSpec{
+			NamespaceSelector: &metav1.LabelSelector{}, ResourceGroups: []kueue.ResourceGroup{resources},
+		}},
+		{kind: aLocalQueue, namespace: "default", name: "q"}: local,
+		{kind: aTopology, name: "racks"}:                     &kueue.Topology{ObjectMeta: named("racks"), Spec: kueue.TopologySpec{Levels: []kueue.TopologyLevel{{NodeLabel: "rack"}}}},
+	} {
+		c.plansObject(name, object)
+	}
+	d := forecasttest.TrainingJob("digits", "low", "low", 1, 1)
+	d.Queue = &trainingjob.Queue{Name: "q", Topology: &trainingjob.Topology{Required: "rack"}}
+	job, err := forecast.OfTrainingJob(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The master of 1 CPU and the worker of 3 would be in one rack, each of which has a node of 3.92.
+	ofOne(t, c.forecast(t.Context(), job, ""), diag.SeverityWarning, `topology "racks"`)
 }
 
 func codes(texts ...string) types.List {
