@@ -17,6 +17,9 @@ import (
 type cluster struct {
 	queues, perCohort, workloads int
 	config                       Config
+	// nodes is how many nodes of 8 CPUs and 8 GPUs there are, in racks of 20 and blocks of 10 racks, if the flavors have a
+	// topology: then each workload requires a rack. 0: they have none.
+	nodes int
 }
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -26,8 +29,14 @@ var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 func (c cluster) build(tb testing.TB) *Engine {
 	tb.Helper()
 	e := New(c.config)
-	e.SetFlavor("spot", kueue.ResourceFlavorSpec{})
-	e.SetFlavor("on-demand", kueue.ResourceFlavorSpec{})
+	for _, flavor := range []string{"spot", "on-demand"} {
+		spec := kueue.ResourceFlavorSpec{}
+		if c.nodes > 0 {
+			spec.NodeLabels, spec.TopologyName = map[string]string{"flavor": flavor}, new(kueue.TopologyReference("default"))
+		}
+		e.SetFlavor(flavor, spec)
+	}
+	c.addNodes(e)
 	quota := func(name string, cpu, gpu string) kueue.FlavorQuotas {
 		return kueue.FlavorQuotas{Name: kueue.ResourceFlavorReference(name), Resources: []kueue.ResourceQuota{
 			{Name: "cpu", NominalQuota: resource.MustParse(cpu)}, {Name: "nvidia.com/gpu", NominalQuota: resource.MustParse(gpu)},
@@ -60,7 +69,32 @@ func (c cluster) build(tb testing.TB) *Engine {
 	return e
 }
 
+func (c cluster) addNodes(e *Engine) {
+	if c.nodes > 0 {
+		e.SetTopology("default", []string{"block", "rack", corev1.LabelHostname})
+	}
+	for i := range c.nodes {
+		name := fmt.Sprintf("node-%04d", i)
+		e.SetNode(Node{
+			Name: name,
+			Labels: map[string]string{
+				"flavor": []string{"spot", "on-demand"}[i%2], "block": fmt.Sprintf("b%d", i/200), "rack": fmt.Sprintf("r%d", i/20), corev1.LabelHostname: name,
+			},
+			Allocatable: corev1.ResourceList{"cpu": resource.MustParse("8"), "nvidia.com/gpu": resource.MustParse("8"), "pods": resource.MustParse("110")},
+		})
+	}
+}
+
 func (c cluster) workload(i int) Workload {
+	w := c.plainWorkload(i)
+	if c.nodes > 0 {
+		rack := "rack"
+		w.PodSets[0].Topology = &kueue.PodSetTopologyRequest{Required: &rack}
+	}
+	return w
+}
+
+func (c cluster) plainWorkload(i int) Workload {
 	return Workload{
 		NamespacedName: types.NamespacedName{Namespace: "ns", Name: fmt.Sprintf("w%05d", i)},
 		UID:            fmt.Sprintf("%08x", uint32(i)*2654435761),
@@ -97,9 +131,11 @@ func fill(e *Engine, now time.Time) {
 }
 
 var large = map[string]cluster{
-	"1000 queues in 100 cohorts":               {queues: 1000, perCohort: 10, workloads: 10_000},
-	"1000 queues in one cohort":                {queues: 1000, perCohort: 1000, workloads: 10_000},
-	"1000 queues in 100 cohorts, fair sharing": {queues: 1000, perCohort: 10, workloads: 10_000, config: Config{FairSharing: &FairSharing{}}},
+	"1000 queues in 100 cohorts":                {queues: 1000, perCohort: 10, workloads: 10_000},
+	"1000 queues in one cohort":                 {queues: 1000, perCohort: 1000, workloads: 10_000},
+	"1000 queues in 100 cohorts, fair sharing":  {queues: 1000, perCohort: 10, workloads: 10_000, config: Config{FairSharing: &FairSharing{}}},
+	"1000 queues, three levels over 5000 nodes": {queues: 1000, perCohort: 10, workloads: 10_000, nodes: 5000},
+	"100 queues, three levels over 500 nodes":   {queues: 100, perCohort: 10, workloads: 1000, nodes: 500},
 }
 
 // BenchmarkCycle tries the head of every queue, after a change that brought all workloads back.

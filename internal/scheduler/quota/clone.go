@@ -58,7 +58,7 @@ func (e *Engine) transplant(queues []*queue, nodes []*node, workloads map[types.
 	c.cohorts = maps.Clone(e.cohorts)
 	c.localQueues = maps.Clone(e.localQueues) // its entries are replaced, never changed
 	c.topologies, c.nodesByName, c.otherPods = maps.Clone(e.topologies), maps.Clone(e.nodesByName), maps.Clone(e.otherPods)
-	c.places = &places{of: map[string]*topology.Capacity{}, stale: true}
+	c.places = &places{of: map[string]*topology.Capacity{}, findings: map[finding]found{}, stale: true}
 	c.retries = maps.Clone(e.retries)
 	c.settled = maps.Clone(e.settled)
 	c.touchedCohorts, c.touchedQueues = maps.Clone(e.touchedCohorts), maps.Clone(e.touchedQueues)

@@ -118,7 +118,7 @@ func New(config Config) *Engine {
 		topologies:     map[string][]string{},
 		nodesByName:    map[string]topology.Node{},
 		otherPods:      map[types.NamespacedName]otherPod{},
-		places:         &places{of: map[string]*topology.Capacity{}},
+		places:         &places{of: map[string]*topology.Capacity{}, findings: map[finding]found{}},
 		members:        map[types.NamespacedName]map[*workload]bool{},
 		nodes:          map[string]*node{},
 		touchedCohorts: map[string]bool{},

@@ -1,6 +1,8 @@
 package quota
 
 import (
+	"fmt"
+	"hash/maphash"
 	"maps"
 	"slices"
 
@@ -35,12 +37,25 @@ type placement struct {
 	values []string
 	perPod topology.Units
 	count  int32
+	// hash is equal for equal placements, and most probably for no others.
+	hash uint64
+}
+
+var hashSeed = maphash.MakeSeed()
+
+func newPlacement(flavor string, values []string, perPod topology.Units, count int32) placement {
+	p := placement{flavor: flavor, values: values, perPod: perPod, count: count}
+	p.hash = maphash.String(hashSeed, fmt.Sprintln(p.flavor, p.values, p.perPod, p.count))
+	return p
 }
 
 // places is the capacity of the topologies of flavors. All queues of an engine share it, because flavors do.
 type places struct {
 	// of has the flavors whose topology is known.
 	of map[string]*topology.Capacity
+	// state is equal when what is used is equal; findings are what searches found in this cycle.
+	state    uint64
+	findings map[finding]found
 	// stale: nodes, other pods, topologies or flavors have changed; uncounted: only what workloads use.
 	stale, uncounted bool
 }
@@ -136,6 +151,7 @@ func (e *Engine) preparePlaces() {
 		return
 	}
 	p.uncounted = false
+	p.state, p.findings = 0, map[finding]found{}
 	for _, c := range p.of {
 		c.Clear()
 	}
@@ -192,6 +208,7 @@ func (p *places) count(at placement) {
 func (p *places) use(all []placement) {
 	for _, at := range all {
 		if c := p.of[at.flavor]; c != nil {
+			p.state += at.hash
 			c.Add(at.values, at.perPod, at.count)
 		}
 	}
@@ -200,6 +217,7 @@ func (p *places) use(all []placement) {
 func (p *places) free(all []placement) {
 	for _, at := range all {
 		if c := p.of[at.flavor]; c != nil {
+			p.state -= at.hash
 			c.Remove(at.values, at.perPod, at.count)
 		}
 	}
@@ -227,7 +245,7 @@ func (w *workload) placements() []placement {
 		flavors := slices.Compact(slices.Sorted(maps.Values(a.Flavors)))
 		for _, d := range a.TopologyAssignment.Domains() {
 			for _, f := range flavors {
-				all = append(all, placement{string(f), d.Values, perPod, d.Count})
+				all = append(all, newPlacement(string(f), d.Values, perPod, d.Count))
 			}
 		}
 	}

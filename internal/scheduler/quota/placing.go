@@ -1,6 +1,7 @@
 package quota
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,13 +11,17 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/topology"
 )
 
-// placing is what an assignment asks of the topologies of its flavors, by flavor.
-type placing map[string][]topology.Request
+// placing is what an assignment asks of the topologies of its flavors.
+type placing struct {
+	requests map[string][]topology.Request // by flavor
+	// key is equal for those that ask for the same.
+	key string
+}
 
 // placing lists what the pod sets of an assignment ask for (Kueue's WorkloadsTopologyRequests). A pod set with flavors
 // that cannot be placed gets an error instead; it reports whether there is none.
 func (s *search) placing(a *assignment) (placing, bool) {
-	all, good := placing{}, true
+	all, good := placing{requests: map[string][]topology.Request{}}, true
 	if s.engine.config.NodesUnknown {
 		return all, true
 	}
@@ -32,10 +37,17 @@ func (s *search) placing(a *assignment) (placing, bool) {
 			got.err, good = why, false
 			continue
 		}
-		all[flavor] = append(all[flavor], topology.Request{
+		all.requests[flavor] = append(all.requests[flavor], topology.Request{
 			PodSet: set.Name, Group: set.Group, Count: got.count, PerPod: scheduler.Units(set.Requests), Topology: set.Topology,
 			NodeSelector: set.NodeSelector, NodeAffinity: set.NodeAffinity, Tolerations: set.Tolerations,
 		})
+	}
+	if len(all.requests) > 0 {
+		text, err := json.Marshal(all.requests)
+		if err != nil {
+			panic(fmt.Sprintf("quota: topology requests of %s: %v", s.w.NamespacedName, err)) // plain data cannot fail
+		}
+		all.key = string(text)
 	}
 	return all, good
 }
@@ -64,19 +76,45 @@ func (s *search) topologyFlavor(got *assignedSet) (flavor, why string) {
 // placesPods reports whether a flavor has a topology that is known.
 func (e *Engine) placesPods(flavor string) bool { return e.places.of[flavor] != nil }
 
-// find finds places for all; empty: as if no workload with a topology were there. The failure is that of the first pod
+// finding is a search for places and what came of it.
+type finding struct {
+	// The search: what is asked for, and how things are; empty: as if no workload with a topology were there.
+	key   string
+	empty bool
+	state uint64
+}
+
+type found struct {
+	at      map[string]*topology.Assignment
+	failure *topology.Failure
+}
+
+// find finds places for all, and remembers them: the heads of many queues often ask for the same. empty: as if no workload with a topology were there. The failure is that of the first pod
 // set by name. (Kueue takes one in no order.)
 func (p *places) find(all placing, empty bool) (map[string]*topology.Assignment, *topology.Failure) {
+	f := finding{all.key, empty, p.state}
+	if empty {
+		f.state = 0
+	}
+	if known, has := p.findings[f]; has {
+		return known.at, known.failure
+	}
+	at, failure := p.search(all, empty)
+	p.findings[f] = found{at, failure}
+	return at, failure
+}
+
+func (p *places) search(all placing, empty bool) (map[string]*topology.Assignment, *topology.Failure) {
 	found := map[string]*topology.Assignment{}
 	var first *topology.Failure
 	onHosts := topology.Taken{}
-	for _, flavor := range slices.Sorted(maps.Keys(all)) {
+	for _, flavor := range slices.Sorted(maps.Keys(all.requests)) {
 		c := p.of[flavor]
 		o := topology.Options{Empty: empty}
 		if c.Tree().ByHost() {
 			o.Taken = onHosts
 		}
-		placed, failure := c.Place(all[flavor], o)
+		placed, failure := c.Place(all.requests[flavor], o)
 		maps.Copy(found, placed)
 		if failure != nil && (first == nil || failure.PodSet < first.PodSet) {
 			first = failure
@@ -96,7 +134,7 @@ func (s *search) place(a *assignment) {
 		a.mode = noFit
 		return
 	}
-	if len(all) == 0 {
+	if len(all.requests) == 0 {
 		return
 	}
 	if a.mode == fits {
@@ -115,7 +153,7 @@ func (s *search) place(a *assignment) {
 		a.mode = noFit
 		return
 	}
-	for _, requests := range all {
+	for _, requests := range all.requests {
 		for i := range requests {
 			a.regrade(requests[i].PodSet, gradePreempt)
 		}
@@ -164,7 +202,7 @@ func (a *assignment) placeAt(s *search, found map[string]*topology.Assignment) {
 			panic(fmt.Sprintf("quota: %s has a place, but %s", set.of.Name, why)) // placing did not ask for it
 		}
 		for _, d := range set.placed.Domains {
-			a.places = append(a.places, placement{flavor, d.Values, scheduler.Units(set.of.Requests), d.Count})
+			a.places = append(a.places, newPlacement(flavor, d.Values, scheduler.Units(set.of.Requests), d.Count))
 		}
 	}
 }
@@ -178,7 +216,7 @@ func (e *Engine) placeWithout(en *entry) {
 	}
 	s := search{engine: e, w: en.w, q: en.q}
 	all, _ := s.placing(&en.a)
-	if len(all) == 0 {
+	if len(all.requests) == 0 {
 		return
 	}
 	for _, v := range en.targets {

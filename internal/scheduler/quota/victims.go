@@ -74,7 +74,7 @@ func (h *hunt) fits(borrowing bool) bool {
 			return false
 		}
 	}
-	if len(h.placing) == 0 {
+	if len(h.placing.requests) == 0 {
 		return true
 	}
 	_, failure := h.engine.places.find(h.placing, false)
