@@ -255,3 +255,32 @@ func TestEveryEventOfTheTroubleshootingGuideIsOneThatATrainerReports(t *testing.
 		}
 	}
 }
+
+// A package is in the table by the name of its folder. Helpers of tests (NAMEtest) and what belongs to one file are not.
+func TestTheTableOfFoldersHasEveryPackage(t *testing.T) {
+	text, err := os.ReadFile("ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(text), "## The folders")
+	table, _, _ = strings.Cut(table, "\n## ")
+	left := []string{"internal/trainer/protocol/wire/wirepb", "internal/trainer/ml/kernel/gen"} // generated, and what generates
+	err = filepath.WalkDir("internal", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.IsDir() {
+			return err
+		}
+		if entry.Name() == "testdata" {
+			return fs.SkipDir
+		}
+		if files, _ := filepath.Glob(filepath.Join(path, "*.go")); len(files) == 0 || strings.HasSuffix(path, "test") || slices.Contains(left, path) {
+			return nil
+		}
+		if !strings.Contains(table, "`"+entry.Name()+"`") && !strings.Contains(table, "`"+path+"`") {
+			t.Errorf("ARCHITECTURE.md does not name %s in its table of folders", path)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
