@@ -243,7 +243,8 @@ func (a *admission) take(d quota.Decision) {
 			}
 		}
 		slices.Sort(given)
-		a.given[string(set.Name)] = slices.Compact(given)
+		given = slices.Compact(given)
+		a.given[string(set.Name)] = given
 		a.domains[string(set.Name)] = domainsOf(set.TopologyAssignment)
 		a.flavors = append(a.flavors, given...)
 	}

@@ -42,6 +42,7 @@ func (s *Snapshot) With(objects []runtime.Object) *Snapshot {
 			after.RuntimeClasses = put(after.RuntimeClasses, o)
 		case *policyv1.PodDisruptionBudget:
 			after.Budgets = put(after.Budgets, o)
+			after.PlannedBudgets = append(slices.Clip(after.PlannedBudgets), o.Name)
 		default:
 			queued = queues.put(object) || queued
 			after.Storage = withStorage(after.Storage, object)

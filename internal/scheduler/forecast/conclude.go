@@ -37,6 +37,7 @@ func (f *forecast) conclude(runs []*run) Answer {
 	f.noteGrowth(a)
 	f.noteChecks(a)
 	f.noteUnread(a, job)
+	f.notePlannedBudgets(a)
 	for _, r := range runs {
 		if r.cut {
 			f.notes.add(TooManyChoices, "", "there are more equal choices, or orders of events, than were followed to the end (%d)", len(runs))
@@ -101,6 +102,17 @@ func (f *forecast) noteSpecial(pod *placement.Pod) {
 	}
 	for _, text := range f.cluster.Approximate(pod) {
 		f.notes.add(NotModelled, "Pod "+of, "%s", text)
+	}
+}
+
+// notePlannedBudgets notes planned PodDisruptionBudgets if pods are evicted: how many disruptions
+// they allow is known only once their controller has counted.
+func (f *forecast) notePlannedBudgets(a Answer) {
+	if !slices.ContainsFunc(a.Evicts, func(e Eviction) bool { return !e.Workload }) {
+		return
+	}
+	for _, name := range f.snapshot.PlannedBudgets {
+		f.notes.add(PlannedUnknown, "PodDisruptionBudget "+name, "PodDisruptionBudget %s is planned, and how many disruptions it allows is not known yet", name)
 	}
 }
 

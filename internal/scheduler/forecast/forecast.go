@@ -412,8 +412,11 @@ func (f *forecast) admit(step *step, job Job, part Part) []Pod {
 // quotas; the refusal is the reason why it cannot be created.
 func (f *forecast) enter(job int, pod Pod, created bool) (*placement.Pod, *podadmission.Refusal) {
 	object, refusal := f.apiServer.Complete(f.withPresent(pod))
-	if pod.Answered && (pod.Refusal != nil || !f.snapshot.RulesPlanned) {
+	switch {
+	case pod.Answered && !f.snapshot.RulesPlanned:
 		refusal = pod.Refusal
+	case pod.Answered && pod.Refusal != nil && refusal == nil:
+		f.notes.add(PlannedUnknown, pod.Role, "the API server rejects a pod now (%s), and may admit it once planned objects that decide about it are there", pod.Refusal.Message)
 	}
 	if refusal == nil && created {
 		refusal = f.apiServer.Charge(object)

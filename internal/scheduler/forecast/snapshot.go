@@ -29,6 +29,7 @@ type Snapshot struct {
 	Pods            []*corev1.Pod // those that have not ended
 	PriorityClasses []*schedulingv1.PriorityClass
 	Budgets         []*policyv1.PodDisruptionBudget
+	PlannedBudgets  []string // the names of those that are planned with the jobs
 	Namespaces      []*corev1.Namespace
 	// Objects by which the API server changes or rejects pods when they are created.
 	LimitRanges    []*corev1.LimitRange

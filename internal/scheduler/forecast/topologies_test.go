@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -75,6 +76,21 @@ func nodesOf(answer *forecast.Answer) string {
 	}
 	slices.Sort(nodes)
 	return strings.Join(slices.Compact(nodes), " ")
+}
+
+func TestAFlavorOfTwoResourcesIsNamedOnce(t *testing.T) {
+	s := racks()
+	group := &s.Queues.ClusterQueues[0].Spec.ResourceGroups[0]
+	group.CoveredResources = append(group.CoveredResources, corev1.ResourceMemory)
+	group.Flavors[0].Resources = append(group.Flavors[0].Resources, kueue.ResourceQuota{Name: corev1.ResourceMemory, NominalQuota: resource.MustParse("1Ti")})
+	job := forecast.MapPods([]forecast.Job{taskOn(t, 1, kueue.PodSetUnconstrainedTopologyAnnotation, "true")}, func(pod forecast.Pod) forecast.Pod {
+		pod.Pod = pod.DeepCopy()
+		pod.Spec.Containers[0].Resources.Requests[corev1.ResourceMemory] = resource.MustParse("1Gi")
+		return pod
+	})[0]
+	if answer := forecast.Make(s, nil, job); !strings.Contains(answer.Text(), "admitted by ClusterQueue team with quota of any\n") {
+		t.Error(answer.Text())
+	}
 }
 
 func TestPodsGoToTheDomainsThatKueueGivesThem(t *testing.T) {

@@ -30,9 +30,9 @@ func words(text string) map[string]bool {
 
 // deciding are the only attributes that affect pods, by resource.
 var deciding = map[string]map[string]bool{
-	"elastic_training_job": words("namespace name queue master workers"),
+	"elastic_training_job": words("namespace name queue topology master workers"),
 	"elastic_task": words(`namespace name yaml num_nodes accelerators accelerator_labels cpus memory queue
-		priority_class_name node_selector tolerations runtime_class_name pod_overrides`),
+		priority_class_name node_selector tolerations runtime_class_name topology pod_overrides`),
 	"helm_release": words("manifest"), "kubectl_manifest": words("yaml_body override_namespace"), "kubernetes_manifest": words("manifest"),
 }
 
