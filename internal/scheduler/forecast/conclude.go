@@ -216,6 +216,7 @@ func (f *forecast) podForecasts(runs []*run, job int) []PodForecast {
 					}
 				}
 			}
+			slices.Sort(pod.After) // several may stop at a time
 			f.spread(&pod)
 			pod.Victims = pod.Victims && len(pod.After) > 0
 			if pod.State == Waits {
