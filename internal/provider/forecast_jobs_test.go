@@ -16,12 +16,12 @@ func TestAnUnknownAttributeThatAForecastDependsOnIsNamed(t *testing.T) {
 		independOf []string
 	}{
 		"elastic_training_job": {
-			&trainingJob{}, trainingJobNotForecast,
+			newTrainingJob(), trainingJobNotForecast,
 			[]string{"annotations", "labels", "master", "name", "namespace", "queue", "service_account_name", "volumes", "workers"},
 			[]string{"image", "model", "training"},
 		},
 		"elastic_task": {
-			&taskResource{}, taskNotForecast,
+			newTask("")(), taskNotForecast,
 			[]string{"accelerators", "cpus", "init_containers", "labels", "security_context", "volumes", "yaml"},
 			[]string{"env", "image", "run", "secrets"},
 		},

@@ -107,7 +107,7 @@ func (taskName) ValidateString(_ context.Context, req validator.StringRequest, r
 		return
 	}
 	if problem := task.NameProblem(req.ConfigValue.ValueString()); problem != "" {
-		resp.Diagnostics.AddAttributeError(req.Path, "Invalid task", "name "+problem+".")
+		resp.Diagnostics.AddAttributeError(req.Path, invalidTask, "name "+problem+".")
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/listdefault"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 	batchv1 "k8s.io/api/batch/v1"
@@ -24,13 +23,8 @@ import (
 
 // changedFieldsAttribute is empty in every plan, as missing_objects is.
 func changedFieldsAttribute(word string) schema.Attribute {
-	return schema.ListAttribute{
-		MarkdownDescription: fmt.Sprintf("Fields that other clients have changed in the objects of an unfinished %[1]s, and that no attribute covers, such as `Job default/low: spec.parallelism`. "+
-			"The plan names the client, and apply restores them. Afterwards the list is empty.", word),
-		ElementType: types.StringType,
-		Computed:    true,
-		Default:     listdefault.StaticValue(types.ListValueMust(types.StringType, []attr.Value{})),
-	}
+	return emptyInPlans(fmt.Sprintf("Fields that other clients have changed in the objects of an unfinished %s, and that no attribute covers, such as `Job default/low: spec.parallelism`. "+
+		"The plan names the client, and apply restores them. Afterwards the list is empty.", word))
 }
 
 // changedField names a field of an object in changed_fields.

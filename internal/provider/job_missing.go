@@ -27,12 +27,16 @@ import (
 // missingObjectsAttribute is empty in every plan, so that an object that is missing is a difference, which an update
 // removes. The word is "job" or "task".
 func missingObjectsAttribute(word string) schema.Attribute {
+	return emptyInPlans(fmt.Sprintf("Objects of an unfinished %[1]s that have been deleted, such as `ConfigMap default/low-%[1]s`. "+
+		"The plan shows what fails without them, and apply creates them again. Afterwards the list is empty.", word))
+}
+
+func emptyInPlans(description string) schema.Attribute {
 	return schema.ListAttribute{
-		MarkdownDescription: fmt.Sprintf("Objects of an unfinished %[1]s that have been deleted, such as `ConfigMap default/low-%[1]s`. "+
-			"The plan shows what fails without them, and apply creates them again. Afterwards the list is empty.", word),
-		ElementType: types.StringType,
-		Computed:    true,
-		Default:     listdefault.StaticValue(types.ListValueMust(types.StringType, []attr.Value{})),
+		MarkdownDescription: description,
+		ElementType:         types.StringType,
+		Computed:            true,
+		Default:             listdefault.StaticValue(types.ListValueMust(types.StringType, []attr.Value{})),
 	}
 }
 

@@ -48,6 +48,13 @@ type jobModel struct {
 	ChangedFields  types.List   `tfsdk:"changed_fields"`
 }
 
+// made notes that the Job was created: nothing is missing, and nothing has changed.
+func (m *jobModel) made(job *batchv1.Job) {
+	m.UID = types.StringValue(string(job.UID))
+	m.setMissing(nil)
+	m.setChanged(nil)
+}
+
 func (m *jobModel) identity() namespacedIdentity {
 	return namespacedIdentity{Namespace: m.Namespace, Name: m.Name}
 }

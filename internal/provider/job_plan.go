@@ -10,6 +10,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 )
 
 // replacement is an attribute whose change replaces a job, the reason, and its value in a model.
@@ -28,14 +30,16 @@ type reasonToReplace struct {
 // jobChange is a plan for an existing job.
 type jobChange struct {
 	what     string // "Training job default/low"
+	state    jobModel
 	plan     jobModel
 	finished bool
 	// observed are the attributes in which a wait finds something new.
 	observed map[string]schema.Attribute
 	reasons  func() ([]reasonToReplace, diag.Diagnostics)
 	lost     func() string // what is lost by replacing it, in sentences
-	// missing are warnings about objects that an update creates again.
-	missing func() diag.Diagnostics
+	// parts are the job's objects, and lossOf says what fails without one of them until an update creates it again.
+	parts  func() []trainingjob.Object
+	lossOf func(job string, part trainingjob.Object) trainingjob.Loss
 }
 
 // decide marks the job for replacement if necessary, with the reason and what is lost. It keeps observed attributes,
@@ -61,7 +65,8 @@ func (c jobChange) decide(ctx context.Context, req resource.ModifyPlanRequest, r
 		resp.Diagnostics.AddWarning(c.what+" will be replaced", why.String()+"\n"+c.lost())
 		return
 	}
-	resp.Diagnostics.Append(c.missing()...)
+	resp.Diagnostics.Append(c.state.warnMissing(c.what, c.parts(), c.lossOf)...)
+	resp.Diagnostics.Append(c.state.warnChanged(c.what, observationIn(ctx, req.Private).Writers)...)
 	if c.plan.WaitFor.ValueString() == waitForCreated || c.finished || req.Plan.Raw.Equal(req.State.Raw) {
 		return
 	}

@@ -28,6 +28,41 @@ const (
 	gatherTimeout = 15 * time.Second
 )
 
+// jobWait is what a wait needs of one kind of jobs.
+type jobWait struct {
+	queue string // in which the job waits; "" for none
+	// follow watches the job until it has reached the goal of wait_for. Its error is why it has not.
+	follow func(ctx context.Context, ref trainingjob.JobRef, goal string) error
+	// observed copies what was seen last, and reports whether the run has failed.
+	observed func(ctx context.Context) (failed bool, diags diag.Diagnostics)
+	// describe is the state of the job, and what blocks it or why it has failed.
+	describe func(ctx context.Context, failed bool) string
+}
+
+// wait waits for the goal of wait_for and copies the result. It is never an error that the wait ends early, and an
+// error that the run fails only with fail_on_error.
+func (c *jobCluster) wait(ctx context.Context, m *jobModel, w jobWait) diag.Diagnostics {
+	ref, goal, begin := m.ref(), m.WaitFor.ValueString(), time.Now()
+	if goal == waitForCreated {
+		return nil
+	}
+	watching, end := c.whileQueueExists(ctx, ref.Namespace, w.queue)
+	defer end()
+	err := w.follow(watching, ref, goal)
+	// The context may have ended, but the user needs the reason.
+	gather, cancel := context.WithTimeout(context.WithoutCancel(ctx), gatherTimeout)
+	defer cancel()
+	failed, diags := w.observed(gather)
+	if gone, deleted := c.endedByDeletion(gather, goal, err); deleted {
+		diags.Append(gone)
+	} else if failed {
+		diags.Append(c.hasFailed(m.FailOnError.ValueBool(), w.describe(gather, true)))
+	} else if err != nil {
+		diags.Append(c.isNotYet(goal, time.Since(begin), err, w.describe(gather, false)))
+	}
+	return diags
+}
+
 // hasFailed reports that a run failed while an apply waited for it. It is an error only with fail_on_error.
 func (c *jobCluster) hasFailed(failOnError bool, why string) diag.Diagnostic {
 	summary, why := fmt.Sprintf("%s %s has failed", c.noun, c.subject.importID), wording.Printable(why)

@@ -38,7 +38,7 @@ func TestAMasterIsHeldToAHigherPriorityThanItsWorkers(t *testing.T) {
 		"a missing one is not, where the cluster is silent":    {"", "low", nil, "error", diag.SeverityInvalid},
 	} {
 		t.Run(behaviour, func(t *testing.T) {
-			r := &trainingJob{connection: newConnection(cluster.Config{}, nil, forecastConfig{mode: forecastOff})}
+			r := &trainingJob{jobResource{connection: newConnection(cluster.Config{}, nil, forecastConfig{mode: forecastOff})}}
 			listed := &catalogue{facts: c.inCluster}
 			if c.inCluster == nil {
 				listed.err = errSilentCluster

@@ -129,7 +129,7 @@ func (r *trainingJob) readPlanned(ctx context.Context, raw tftypes.Value, _ func
 	}
 	job, err := forecast.OfTrainingJob(d)
 	if err != nil {
-		diags.AddError("Invalid training job", err.Error())
+		diags.AddError(invalidTrainingJob, err.Error())
 	}
 	return PlannedResource{Job: &job}, diags
 }
@@ -151,7 +151,7 @@ func (r *taskResource) readPlanned(ctx context.Context, raw tftypes.Value, flavo
 	}
 	job, err := forecast.OfTask(t, labels)
 	if err != nil {
-		diags.AddError("Invalid task", err.Error())
+		diags.AddError(invalidTask, err.Error())
 	}
 	return PlannedResource{Job: &job}, diags
 }

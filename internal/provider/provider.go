@@ -100,7 +100,7 @@ func (p *elastic) Resources(context.Context) []func() resource.Resource {
 		newTopology(),
 		newAdmissionCheck(),
 		newTrainingJob,
-		func() resource.Resource { return &taskResource{version: p.version} },
+		newTask(p.version),
 	}
 }
 

@@ -53,7 +53,7 @@ func (c *taskCluster) render(ctx context.Context, t task.Task, secrets map[strin
 	}
 	objects, err := task.Render(t, given)
 	if err != nil {
-		diags.AddError("Invalid task", sentenceOf("", err.Error()))
+		diags.AddError(invalidTask, sentenceOf("", err.Error()))
 	}
 	return objects, diags
 }

@@ -47,19 +47,17 @@ func (r *taskResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRe
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	taskDrift(ctx).warn(ctx, "Task "+state.subject().importID, req, &resp.Diagnostics)
+	what := "Task " + state.subject().importID
+	taskDrift(ctx).warn(ctx, what, req, &resp.Diagnostics)
 	jobChange{
-		what: "Task " + state.subject().importID, plan: plan.jobModel,
+		what: what, state: state.jobModel, plan: plan.jobModel,
 		finished: taskFinished(state.Phase.ValueString()), observed: taskObservedAttributes(),
 		reasons: func() ([]reasonToReplace, diag.Diagnostics) {
 			reasons, diags := taskReplacing(ctx, r.version, req.State.Raw, req.Plan.Raw, &state, &plan)
 			return append(renamed(replaces), reasons...), diags
 		},
-		lost: func() string { return lostByReplacingTask(state.Phase.ValueString()) },
-		missing: func() diag.Diagnostics {
-			what := "Task " + state.subject().importID
-			return append(state.warnMissing(what, state.liveParts(ctx), task.LossOf), state.warnChanged(what, observationIn(ctx, req.Private).Writers)...)
-		},
+		lost:  func() string { return lostByReplacingTask(state.Phase.ValueString()) },
+		parts: func() []task.Object { return state.liveParts(ctx) }, lossOf: task.LossOf,
 	}.decide(ctx, req, resp)
 }
 
@@ -85,12 +83,12 @@ func (r *taskResource) checkReferences(ctx context.Context, config tftypes.Value
 		}
 		return diags
 	}
-	queueAt := attributeOrFile(config, "queue.name")
-	diags.Append(r.connection.checkReference(ctx, queueAt, reference{kind: aLocalQueue, namespace: a.Namespace, name: a.Queue},
+	at := attributeOrFile(config)
+	diags.Append(r.connection.checkReference(ctx, at("queue.name"), reference{kind: aLocalQueue, namespace: a.Namespace, name: a.Queue},
 		"Until it exists the task is suspended.")...)
-	diags.Append(r.connection.checkReference(ctx, attributeOrFile(config, "queue.workload_priority_class"), reference{kind: aWorkloadPriorityClass, name: a.PriorityClass},
+	diags.Append(r.connection.checkReference(ctx, at("queue.workload_priority_class"), reference{kind: aWorkloadPriorityClass, name: a.PriorityClass},
 		"Without it the task cannot be created.")...)
-	diags.Append(r.connection.plansQueued(ctx, queueAt, TypeName+"_task "+a.Name, a.Namespace, a.Queue, a.PriorityClass)...)
+	diags.Append(r.connection.plansQueued(ctx, at("queue.name"), TypeName+"_task "+a.Name, a.Namespace, a.Queue, a.PriorityClass)...)
 	return diags
 }
 

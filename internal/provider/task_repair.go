@@ -52,7 +52,7 @@ func (c *taskCluster) repair(ctx context.Context, prior *jobModel, t task.Task, 
 	}
 	objects, err := task.Render(t, task.Given{Secrets: values})
 	if err != nil {
-		diags.AddError("Invalid task", sentenceOf("", err.Error()))
+		diags.AddError(invalidTask, sentenceOf("", err.Error()))
 		return diags
 	}
 	objects.Own(ref)

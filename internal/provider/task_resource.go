@@ -20,8 +20,8 @@ import (
 
 // taskResource is elastic_task.
 type taskResource struct {
-	version    string // the provider's, which is that of the trainer's image
-	connection *connection
+	jobResource
+	version string // the provider's, which is that of the trainer's image
 }
 
 var (
@@ -32,20 +32,10 @@ var (
 	_ resource.ResourceWithIdentity       = &taskResource{}
 )
 
-func (r *taskResource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
-	resp.TypeName = req.ProviderTypeName + "_task"
-}
-
-func (r *taskResource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
-	resp.Schema = taskSchema(ctx)
-}
-
-func (r *taskResource) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
-	resp.IdentitySchema = identitySchema("task", true)
-}
-
-func (r *taskResource) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
-	r.connection = connectionOf(req.ProviderData, &resp.Diagnostics)
+func newTask(version string) func() resource.Resource {
+	return func() resource.Resource {
+		return &taskResource{jobResource: jobResource{name: "task", example: "default/low", schema: taskSchema}, version: version}
+	}
 }
 
 // Create makes the task's objects and records them before it waits for anything. An error after the Job was made taints
@@ -60,8 +50,6 @@ func (r *taskResource) Create(ctx context.Context, req resource.CreateRequest, r
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
 	model.settle(ctx, &config, &taskModel{}, r.version)                                         // applies a file that was unknown to the plan
 	resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root("secrets_wo"), &secrets)...) // plans do not have it
-	timeout, diags := model.Timeouts.Create(ctx, jobTimeout)
-	resp.Diagnostics.Append(diags...)
 	values, diags := stringMap(ctx, secrets)
 	resp.Diagnostics.Append(diags...)
 	model.SecretsWO = secrets
@@ -71,20 +59,18 @@ func (r *taskResource) Create(ctx context.Context, req resource.CreateRequest, r
 	}
 	a, diags := model.spec(ctx)
 	resp.Diagnostics.Append(diags...)
+	t, at := a.complete(r.version), attributeOrFile(req.Config.Raw)
 	if !resp.Diagnostics.HasError() {
-		resp.Diagnostics.Append(a.problems(req.Config.Raw, r.version, func(task.Problem) bool { return true })...)
+		appendProblems(&resp.Diagnostics, invalidTask, t.Problems(), at, anyProblem)
 	}
-	client, diags := r.connection.cluster()
-	resp.Diagnostics.Append(diags...)
-	if resp.Diagnostics.HasError() {
+	client, ctx, cancel := r.begin(ctx, &resp.Diagnostics, model.Timeouts.Create)
+	defer cancel()
+	if client == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errTimeIsUp)
-	defer cancel()
 
 	c := newTaskCluster(client, model.subject())
-	t := a.complete(r.version)
-	resp.Diagnostics.Append(c.check(ctx, t, func(attribute string) path.Path { return attributeOrFile(req.Config.Raw, attribute) })...)
+	resp.Diagnostics.Append(c.check(ctx, t, at)...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -103,9 +89,7 @@ func (r *taskResource) Create(ctx context.Context, req resource.CreateRequest, r
 		return
 	}
 	model.SecretsWO = types.MapNull(types.StringType)
-	model.UID = types.StringValue(string(job.UID))
-	model.setMissing(nil)
-	model.setChanged(nil)
+	model.made(job)
 	model.Logs = types.StringValue(logsCommand(t.Namespace, t.Name, t.NumNodes))
 	model.observe(progressOf(job, nil))
 	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
@@ -233,22 +217,17 @@ func (r *taskResource) Update(ctx context.Context, req resource.UpdateRequest, r
 	var model, prior taskModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &model)...)
 	resp.Diagnostics.Append(req.State.Get(ctx, &prior)...)
-	timeout, diags := model.Timeouts.Update(ctx, jobTimeout)
-	resp.Diagnostics.Append(diags...)
 	before, diags := prior.spec(ctx)
 	resp.Diagnostics.Append(diags...)
 	after, diags := model.spec(ctx)
 	resp.Diagnostics.Append(diags...)
-	client, diags := r.connection.cluster()
-	resp.Diagnostics.Append(diags...)
-	if resp.Diagnostics.HasError() {
+	client, ctx, cancel := r.begin(ctx, &resp.Diagnostics, model.Timeouts.Update)
+	defer cancel()
+	if client == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errTimeIsUp)
-	defer cancel()
 
 	c := newTaskCluster(client, model.subject())
-	at := func(attribute string) path.Path { return attributeOrFile(req.Config.Raw, attribute) }
 	if prior.lacks() || prior.isChanged() {
 		var secrets types.Map
 		resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root("secrets_wo"), &secrets)...)
@@ -261,7 +240,7 @@ func (r *taskResource) Update(ctx context.Context, req resource.UpdateRequest, r
 			return
 		}
 	}
-	resp.Diagnostics.Append(c.update(ctx, model.ref(), prior.parts(before), before.Task, after.Task, at, func(job *batchv1.Job) error {
+	resp.Diagnostics.Append(c.update(ctx, model.ref(), prior.parts(before), before.Task, after.Task, attributeOrFile(req.Config.Raw), func(job *batchv1.Job) error {
 		return checkTask(ctx, client, req, job)
 	})...)
 	if !resp.Diagnostics.HasError() {
@@ -286,15 +265,11 @@ func (r *taskResource) Delete(ctx context.Context, req resource.DeleteRequest, r
 	defer addWarnings()
 	var model taskModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &model)...)
-	timeout, diags := model.Timeouts.Delete(ctx, jobTimeout)
-	resp.Diagnostics.Append(diags...)
-	client, diags := r.connection.cluster()
-	resp.Diagnostics.Append(diags...)
-	if resp.Diagnostics.HasError() {
+	client, ctx, cancel := r.begin(ctx, &resp.Diagnostics, model.Timeouts.Delete)
+	defer cancel()
+	if client == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errTimeIsUp)
-	defer cancel()
 	c := newTaskCluster(client, model.subject())
 	resp.Diagnostics.Append(c.delete(ctx, model.ref(), model.liveParts(ctx))...)
 }
@@ -315,9 +290,4 @@ func (m *taskModel) parts(a taskSpec) []task.Object {
 		t.SecretValues = []string{"any"} // which ones is not known, and does not matter for the Secret's name
 	}
 	return task.NamedParts(t)
-}
-
-// ImportState takes namespace/name, or on Terraform 1.12 and later the identity.
-func (r *taskResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
-	importNamespaced(ctx, "task", "default/low", req, resp)
 }

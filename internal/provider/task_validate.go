@@ -41,42 +41,29 @@ func (r *taskResource) ValidateConfig(ctx context.Context, req resource.Validate
 		resp.Diagnostics.AddAttributeError(at, "Conflicting configuration", fmt.Sprintf("%s is also set by the task file. Remove one of the two.", at))
 	}
 	known := func(p task.Problem) bool {
-		if strings.HasPrefix(p.Field, "topology") && !topologyIsKnown(req.Config.Raw) {
-			return false
-		}
-		return !model.YAML.IsUnknown() && isKnown(req.Config.Raw, p.Field) && (!isExample || p.Field != "name")
+		return !model.YAML.IsUnknown() && isDecided(req.Config.Raw, p.Field, isExample)
 	}
-	resp.Diagnostics.Append(a.problems(req.Config.Raw, r.version, known)...)
+	t, at := a.complete(r.version), attributeOrFile(req.Config.Raw)
+	appendProblems(&resp.Diagnostics, invalidTask, t.Problems(), at, known)
 	for _, warning := range a.warnings {
 		resp.Diagnostics.AddAttributeWarning(path.Root("yaml"), "Something in the task file has no effect", fmt.Sprintf("Line %d: %s.", warning.Line, warning.Message))
 	}
-	for _, p := range a.complete(r.version).Warnings() {
-		if known(p) && !resp.Diagnostics.HasError() {
-			resp.Diagnostics.AddAttributeWarning(attributeOrFile(req.Config.Raw, p.Field), p.Field+" may not be what was meant", p.String()+".")
-		}
-	}
+	appendSuspicions(&resp.Diagnostics, t.Warnings(), at, known)
 }
 
-// problems are errors about what the task cannot run with, as far as they are included.
-func (a taskSpec) problems(config tftypes.Value, version string, included func(task.Problem) bool) diag.Diagnostics {
-	var diags diag.Diagnostics
-	for _, p := range a.complete(version).Problems() {
-		if included(p) {
-			diags.AddAttributeError(attributeOrFile(config, p.Field), "Invalid task", p.String()+".")
-		}
-	}
-	return diags
-}
+const invalidTask = "Invalid task"
 
-// attributeOrFile is the attribute of a problem's field, or the file if only that sets it.
-func attributeOrFile(config tftypes.Value, field string) path.Path {
-	name, _, _ := strings.Cut(field, ".")
-	name, _, _ = strings.Cut(name, "[")
-	var attributes map[string]tftypes.Value
-	if config.As(&attributes) == nil && !attributes["yaml"].IsNull() && (attributes[name].IsNull() || valueAt(config, field).IsNull()) {
-		return path.Root("yaml")
+// attributeOrFile finds the attribute of a problem's field, or the file if only that sets it.
+func attributeOrFile(config tftypes.Value) func(field string) path.Path {
+	return func(field string) path.Path {
+		name, _, _ := strings.Cut(field, ".")
+		name, _, _ = strings.Cut(name, "[")
+		var attributes map[string]tftypes.Value
+		if config.As(&attributes) == nil && !attributes["yaml"].IsNull() && (attributes[name].IsNull() || valueAt(config, field).IsNull()) {
+			return path.Root("yaml")
+		}
+		return pathOf(field)
 	}
-	return pathOf(field)
 }
 
 // onlyAbout reports whether all errors are about one attribute, which is known then.

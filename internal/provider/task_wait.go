@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
@@ -19,40 +18,26 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 )
 
-// wait waits for the goal of wait_for and copies the result. It is never an error that the wait ends early, and an
-// error that the run fails only with fail_on_error.
+// wait waits for the goal of wait_for, and copies the progress of the task.
 func (c *taskCluster) wait(ctx context.Context, model *taskModel) diag.Diagnostics {
-	goal := model.WaitFor.ValueString()
-	if goal == waitForCreated {
-		return nil
-	}
-	var diags diag.Diagnostics
-	ref := model.ref()
-	begin := time.Now()
-	a, more := model.spec(ctx)
-	diags.Append(more...)
-	watching, end := c.whileQueueExists(ctx, ref.Namespace, a.Queue)
-	defer end()
-	job, err := c.follow(watching, ref, goal)
-	// The context may have ended, but the user needs the progress of the task.
-	gather, cancel := context.WithTimeout(context.WithoutCancel(ctx), gatherTimeout)
-	defer cancel()
+	a, diags := model.spec(ctx)
+	var job *batchv1.Job
 	var workload *kueue.Workload
-	if job != nil {
-		workload = workloadOf(gather, c.client, job)
-		model.observe(progressOf(job, workload))
-	}
-	phase := model.Phase.ValueString()
-	gone, deleted := c.endedByDeletion(gather, goal, err)
-	switch {
-	case deleted:
-		diags.Append(gone)
-	case phase == taskFailed:
-		diags.Append(c.hasFailed(model.FailOnError.ValueBool(), c.describe(gather, ref, model, job, workload)))
-	case err != nil:
-		diags.Append(c.isNotYet(goal, time.Since(begin), err, c.describe(gather, ref, model, job, workload)))
-	}
-	return diags
+	return append(diags, c.jobCluster.wait(ctx, &model.jobModel, jobWait{
+		queue: a.Queue,
+		follow: func(ctx context.Context, ref task.JobRef, goal string) (err error) {
+			job, err = c.follow(ctx, ref, goal)
+			return err
+		},
+		observed: func(ctx context.Context) (bool, diag.Diagnostics) {
+			if job != nil {
+				workload = workloadOf(ctx, c.client, job)
+				model.observe(progressOf(job, workload))
+			}
+			return model.Phase.ValueString() == taskFailed, nil
+		},
+		describe: func(ctx context.Context, _ bool) string { return c.describe(ctx, model.ref(), model, job, workload) },
+	})...)
 }
 
 // follow watches the Job until it has reached the goal. It returns the last observation, nil for none. Kueue reports

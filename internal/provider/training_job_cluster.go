@@ -55,7 +55,7 @@ func (c *trainingJobCluster) render(d trainingjob.Definition) (*trainingjob.Obje
 	}
 	objects, err := trainingjob.Render(d, credentials)
 	if err != nil {
-		diags.AddError("Invalid training job", err.Error())
+		diags.AddError(invalidTrainingJob, err.Error())
 	}
 	return objects, diags
 }
@@ -98,7 +98,7 @@ func (c *trainingJobCluster) update(
 	}
 	objects, err := trainingjob.Render(after, credentials)
 	if err != nil {
-		diags.AddError("Invalid training job", err.Error())
+		diags.AddError(invalidTrainingJob, err.Error())
 		return diags
 	}
 	objects.Own(ref)

@@ -57,19 +57,17 @@ func (r *trainingJob) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	trainingJobDrift(ctx).warn(ctx, "Training job "+state.subject().importID, req, &resp.Diagnostics)
+	what := "Training job " + state.subject().importID
+	trainingJobDrift(ctx).warn(ctx, what, req, &resp.Diagnostics)
 	jobChange{
-		what: "Training job " + state.subject().importID, plan: plan.jobModel,
+		what: what, state: state.jobModel, plan: plan.jobModel,
 		finished: trainingjob.Phase(state.Phase.ValueString()).Finished(), observed: observedAttributes(),
 		reasons: func() ([]reasonToReplace, diag.Diagnostics) {
 			reasons, diags := replacing(ctx, req.State.Raw, req.Plan.Raw, &state, &plan)
 			return append(renamed(replaces), reasons...), diags
 		},
-		lost: func() string { return lostByReplacing(&state) },
-		missing: func() diag.Diagnostics {
-			what := "Training job " + state.subject().importID
-			return append(state.warnMissing(what, state.parts(), trainingjob.LossOf), state.warnChanged(what, observationIn(ctx, req.Private).Writers)...)
-		},
+		lost:  func() string { return lostByReplacing(&state) },
+		parts: state.parts, lossOf: trainingjob.LossOf,
 	}.decide(ctx, req, resp)
 }
 

@@ -18,9 +18,7 @@ import (
 )
 
 // trainingJob is elastic_training_job.
-type trainingJob struct {
-	connection *connection
-}
+type trainingJob struct{ jobResource }
 
 var (
 	_ resource.ResourceWithConfigure      = &trainingJob{}
@@ -30,22 +28,8 @@ var (
 	_ resource.ResourceWithIdentity       = &trainingJob{}
 )
 
-func newTrainingJob() resource.Resource { return &trainingJob{} }
-
-func (r *trainingJob) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
-	resp.TypeName = req.ProviderTypeName + "_training_job"
-}
-
-func (r *trainingJob) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
-	resp.Schema = trainingJobSchema(ctx)
-}
-
-func (r *trainingJob) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
-	resp.IdentitySchema = identitySchema("training job", true)
-}
-
-func (r *trainingJob) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
-	r.connection = connectionOf(req.ProviderData, &resp.Diagnostics)
+func newTrainingJob() resource.Resource {
+	return &trainingJob{jobResource{name: "training_job", example: "default/low-prio-job", schema: trainingJobSchema}}
 }
 
 // Create makes the job's objects and records them before it waits for anything. An error after the Job was made taints
@@ -59,23 +43,19 @@ func (r *trainingJob) Create(ctx context.Context, req resource.CreateRequest, re
 	if model.ImagePullPolicy.IsUnknown() { // as the image was
 		model.ImagePullPolicy = textOrNull(string(trainingjob.PullPolicy(model.Image.ValueString())))
 	}
-	timeout, diags := model.Timeouts.Create(ctx, jobTimeout)
-	resp.Diagnostics.Append(diags...)
 	name := model.Name.ValueString()
 	if name == "" {
 		model.Name = types.StringValue(model.GenerateName.ValueString() + exampleLetters)
 	}
 	definition, diags := model.definition(ctx)
 	resp.Diagnostics.Append(diags...)
-	addProblems(&resp.Diagnostics, definition.Problems(), func(trainingjob.Problem) bool { return true })
+	appendProblems(&resp.Diagnostics, invalidTrainingJob, definition.Problems(), pathOf, anyProblem)
 	resp.Diagnostics.Append(checkModelFile(definition).Errors()...) // of a file that was not known before
-	client, diags := r.connection.cluster()
-	resp.Diagnostics.Append(diags...)
-	if resp.Diagnostics.HasError() {
+	client, ctx, cancel := r.begin(ctx, &resp.Diagnostics, model.Timeouts.Create)
+	defer cancel()
+	if client == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errTimeIsUp)
-	defer cancel()
 
 	c := newTrainingJobCluster(client, model.subject())
 	resp.Diagnostics.Append(c.check(ctx, definition)...)
@@ -96,9 +76,7 @@ func (r *trainingJob) Create(ctx context.Context, req resource.CreateRequest, re
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	model.UID = types.StringValue(string(job.UID))
-	model.setMissing(nil)
-	model.setChanged(nil)
+	model.made(job)
 	// Without the Job: it is suspended while its parts are created, which is not the meaning of phase Suspended.
 	resp.Diagnostics.Append(model.observe(ctx, observation{status: trainingjob.Status{Phase: trainingjob.PhasePending}})...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
@@ -262,18 +240,14 @@ func (r *trainingJob) Update(ctx context.Context, req resource.UpdateRequest, re
 	var model, prior trainingJobModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &model)...)
 	resp.Diagnostics.Append(req.State.Get(ctx, &prior)...)
-	timeout, diags := model.Timeouts.Update(ctx, jobTimeout)
-	resp.Diagnostics.Append(diags...)
 	definition, diags := model.definition(ctx)
 	resp.Diagnostics.Append(diags...)
-	addProblems(&resp.Diagnostics, definition.Problems(), func(trainingjob.Problem) bool { return true })
-	client, diags := r.connection.cluster()
-	resp.Diagnostics.Append(diags...)
-	if resp.Diagnostics.HasError() {
+	appendProblems(&resp.Diagnostics, invalidTrainingJob, definition.Problems(), pathOf, anyProblem)
+	client, ctx, cancel := r.begin(ctx, &resp.Diagnostics, model.Timeouts.Update)
+	defer cancel()
+	if client == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errTimeIsUp)
-	defer cancel()
 
 	c := newTrainingJobCluster(client, model.subject())
 	before, diags := prior.definition(ctx)
@@ -309,15 +283,11 @@ func (r *trainingJob) Delete(ctx context.Context, req resource.DeleteRequest, re
 	defer addWarnings()
 	var model trainingJobModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &model)...)
-	timeout, diags := model.Timeouts.Delete(ctx, jobTimeout)
-	resp.Diagnostics.Append(diags...)
-	client, diags := r.connection.cluster()
-	resp.Diagnostics.Append(diags...)
-	if resp.Diagnostics.HasError() {
+	client, ctx, cancel := r.begin(ctx, &resp.Diagnostics, model.Timeouts.Delete)
+	defer cancel()
+	if client == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errTimeIsUp)
-	defer cancel()
 	c := newTrainingJobCluster(client, model.subject())
 	resp.Diagnostics.Append(c.delete(ctx, model.ref(), model.parts(), !model.Queue.IsNull())...)
 }
@@ -325,9 +295,4 @@ func (r *trainingJob) Delete(ctx context.Context, req resource.DeleteRequest, re
 // parts are the names of the job's objects besides the Job.
 func (m *trainingJobModel) parts() []trainingjob.Object {
 	return trainingjob.NamedParts(m.ref(), m.ServiceAccountName.ValueString() == "", !m.Queue.IsNull())
-}
-
-// ImportState takes namespace/name, or on Terraform 1.12 and later the identity.
-func (r *trainingJob) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
-	importNamespaced(ctx, "training job", "default/low-prio-job", req, resp)
 }

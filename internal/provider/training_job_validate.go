@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
@@ -36,35 +35,21 @@ func (r *trainingJob) ValidateConfig(ctx context.Context, req resource.ValidateC
 	}
 	resp.Diagnostics.Append(checkTopologyQueue(model.Topology, model.Queue)...)
 	known := func(p trainingjob.Problem) bool {
-		if strings.HasPrefix(p.Field, "topology") && !topologyIsKnown(req.Config.Raw) {
-			return false
-		}
 		if p.Field == "model" || p.Field == "data" || p.Field == "training" { // whether they are required depends on the mode
 			if !isKnown(req.Config.Raw, "workers.elastic") || !isKnown(req.Config.Raw, "workers.command") {
 				return false
 			}
 		}
-		return isKnown(req.Config.Raw, p.Field) && (!isExample || p.Field != "name")
+		return isDecided(req.Config.Raw, p.Field, isExample)
 	}
-	addProblems(&resp.Diagnostics, definition.Problems(), known)
+	appendProblems(&resp.Diagnostics, invalidTrainingJob, definition.Problems(), pathOf, known)
 	if isKnown(req.Config.Raw, "model.content") && isKnown(req.Config.Raw, "workers.command") {
 		resp.Diagnostics.Append(checkModelFile(definition)...)
 	}
-	for _, p := range definition.Warnings() {
-		if known(p) && !resp.Diagnostics.HasError() {
-			resp.Diagnostics.AddAttributeWarning(pathOf(p.Field), p.Field+" may not be what was meant", p.String()+".")
-		}
-	}
+	appendSuspicions(&resp.Diagnostics, definition.Warnings(), pathOf, known)
 }
 
-// addProblems adds an error for every problem that is included.
-func addProblems(diags *diag.Diagnostics, problems []trainingjob.Problem, included func(trainingjob.Problem) bool) {
-	for _, p := range problems {
-		if included(p) {
-			diags.AddAttributeError(pathOf(p.Field), "Invalid training job", p.String()+".")
-		}
-	}
-}
+const invalidTrainingJob = "Invalid training job"
 
 // pathOf is the attribute that a problem's field names: "volumes[1].mount_path".
 func pathOf(field string) path.Path {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
@@ -19,41 +18,30 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/wording"
 )
 
-// wait waits for the goal of wait_for and copies the result. It is never an error that the wait ends early, and an
-// error that the run fails only with fail_on_error.
+// wait waits for the goal of wait_for, and copies what the master has reported.
 func (c *trainingJobCluster) wait(ctx context.Context, model *trainingJobModel) diag.Diagnostics {
-	goal := model.WaitFor.ValueString()
-	if goal == waitForCreated {
-		return nil
-	}
-	var diags diag.Diagnostics
-	ref := model.ref()
-	begin := time.Now()
-	d, more := model.definition(ctx)
-	diags.Append(more...)
+	d, diags := model.definition(ctx)
 	queue := ""
 	if d.Queue != nil {
 		queue = d.Queue.Name
 	}
-	watching, end := c.whileQueueExists(ctx, ref.Namespace, queue)
-	defer end()
-	seen, err := c.follow(watching, ref, goal)
-	diags.Append(model.observe(ctx, seen)...)
-	phase := seen.phase()
-	if err == nil && phase != trainingjob.PhaseFailed {
-		return diags
-	}
-	// The context may have ended, but the user needs the reason.
-	gather, cancel := context.WithTimeout(context.WithoutCancel(ctx), gatherTimeout)
-	defer cancel()
-	if gone, deleted := c.endedByDeletion(gather, goal, err); deleted {
-		diags.Append(gone)
-	} else if phase == trainingjob.PhaseFailed {
-		diags.Append(c.hasFailed(model.FailOnError.ValueBool(), c.failure(gather, ref, seen)))
-	} else {
-		diags.Append(c.isNotYet(goal, time.Since(begin), err, c.situation(gather, ref, seen)))
-	}
-	return diags
+	var seen observation
+	return append(diags, c.jobCluster.wait(ctx, &model.jobModel, jobWait{
+		queue: queue,
+		follow: func(ctx context.Context, ref trainingjob.JobRef, goal string) (err error) {
+			seen, err = c.follow(ctx, ref, goal)
+			return err
+		},
+		observed: func(ctx context.Context) (bool, diag.Diagnostics) {
+			return seen.phase() == trainingjob.PhaseFailed, model.observe(ctx, seen)
+		},
+		describe: func(ctx context.Context, failed bool) string {
+			if failed {
+				return c.failure(ctx, model.ref(), seen)
+			}
+			return c.situation(ctx, model.ref(), seen)
+		},
+	})...)
 }
 
 // reached reports whether a wait for goal is over. A status alone may be old: its Job may have been suspended since, or
