@@ -1,17 +1,12 @@
 package groupmaster
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"sync"
-	"sync/atomic"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/coordinator"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/group"
@@ -19,18 +14,10 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire/wirepb"
 )
 
-// streams are the goroutines of all streams.
-type streams = sync.WaitGroup
-
 // connection is one worker's stream.
 type connection struct {
-	worker   int
-	node     string
-	numerics int
-	queue    *wire.Queue
-	end      context.CancelCauseFunc // ends the stream at once, even while it sends
-	heard    atomic.Bool
-	closing  bool // a last message was sent or received; owned by the loop
+	*wire.Stream
+	closing bool // a last message was sent or received; owned by the loop
 }
 
 // input is what a stream's goroutine sends to the loop: a message, or the end of the stream.
@@ -42,63 +29,29 @@ type input struct {
 
 var errEnded = errors.New("the master has ended")
 
-// serve serves one stream: one goroutine sends what the loop has queued, and another receives.
+// serve serves one stream.
 func (m *Master) serve(stream grpc.ServerStream) error {
-	ctx, end := context.WithCancelCause(stream.Context())
-	defer end(nil)
-	first, err := receive(stream)
+	s, first, err := wire.Accept(stream, 1)
 	if err != nil {
 		return err
 	}
-	join := first.GetJoin()
-	if join == nil {
-		return fmt.Errorf("a worker began with %T", first.Kind)
-	}
-	c := &connection{worker: int(join.Worker), node: join.Node, numerics: int(join.Numerics), queue: wire.NewQueue(1), end: end}
+	defer s.End(nil)
+	c := &connection{Stream: s}
 	if !m.deliver(input{conn: c, message: first}) {
 		return errEnded
 	}
-	m.streams.Go(func() {
-		select {
-		case <-m.ended: // send what is queued, and then end the stream
-			c.queue.Close()
-		case <-ctx.Done():
-		}
-	})
-	m.streams.Go(func() { end(c.queue.Run(ctx, stream)) })
-	m.streams.Go(func() {
-		var err error
-		for err == nil {
-			var message *wirepb.Message
-			if message, err = receiveFor(stream, c); err == nil && !m.deliver(input{conn: c, message: message}) {
-				err = io.EOF
-			}
-		}
-		end(err)
-		m.deliver(input{conn: c, ended: err})
-	})
-	<-ctx.Done()
-	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) && !errors.Is(err, io.EOF) {
-		return status.Error(codes.Aborted, err.Error())
-	}
-	return nil
+	return s.Serve(&m.streams, m.ended, func() error { return m.receive(c) }, func(err error) { m.deliver(input{conn: c, ended: err}) })
 }
 
-// receive is the next message that is not a heartbeat.
-func receive(stream grpc.ServerStream) (*wirepb.Message, error) {
-	return receiveFor(stream, &connection{})
-}
-
-func receiveFor(stream grpc.ServerStream, c *connection) (*wirepb.Message, error) {
+// receive passes messages to the loop until the stream ends. A regular end is io.EOF.
+func (m *Master) receive(c *connection) error {
 	for {
-		f := &wire.Frame{}
-		if err := stream.RecvMsg(f); err != nil {
-			return nil, err
+		message, err := c.Message()
+		if err != nil {
+			return err
 		}
-		f.Release()
-		c.heard.Store(true)
-		if f.Message.GetHeartbeat() == nil {
-			return f.Message, nil
+		if !m.deliver(input{conn: c, message: message}) {
+			return io.EOF
 		}
 	}
 }
@@ -117,11 +70,11 @@ func (m *Master) deliver(i input) bool {
 func (m *Master) take(i input) {
 	c := i.conn
 	if i.ended != nil {
-		if m.conns[c.worker] != c {
+		if m.conns[c.Worker] != c {
 			return // replaced by a newer stream of the same worker
 		}
-		delete(m.conns, c.worker)
-		lost := coordinator.Lost{Worker: c.worker, Reason: "was lost (its stream broke)", Broken: true}
+		delete(m.conns, c.Worker)
+		lost := coordinator.Lost{Worker: c.Worker, Reason: "was lost (its stream broke)", Broken: true}
 		if c.closing || errors.Is(i.ended, io.EOF) {
 			lost.Reason, lost.Broken = coordinator.LostInOrder, false
 		}
@@ -132,47 +85,47 @@ func (m *Master) take(i input) {
 		m.join(c, join)
 		return
 	}
-	if m.conns[c.worker] != c {
+	if m.conns[c.Worker] != c {
 		return
 	}
 	switch k := i.message.Kind.(type) {
 	case *wirepb.Message_GroupReady:
 		r := k.GroupReady
-		delete(m.gaveUp, c.worker)
+		delete(m.gaveUp, c.Worker)
 		m.step(group.Ready{
-			Worker: c.worker, Held: r.Held, Of: r.Of, Checkpoint: r.Checkpoint, Finishing: r.Finishing, Address: r.Address,
+			Worker: c.Worker, Held: r.Held, Of: r.Of, Checkpoint: r.Checkpoint, Finishing: r.Finishing, Address: r.Address,
 			Running: r.Running, Rank: int(r.Rank), World: int(r.World),
-			Identity: group.Identity{Lineage: r.Lineage, Job: r.JobDigest, Numerics: c.numerics},
+			Identity: group.Identity{Lineage: r.Lineage, Job: r.JobDigest, Numerics: c.Numerics},
 		})
 	case *wirepb.Message_GroupIdle:
-		m.step(group.Idle{Worker: c.worker, Generation: k.GroupIdle.Generation, Held: k.GroupIdle.Held, Of: k.GroupIdle.Of, Reason: k.GroupIdle.Reason, Address: k.GroupIdle.Address})
+		m.step(group.Idle{Worker: c.Worker, Generation: k.GroupIdle.Generation, Held: k.GroupIdle.Held, Of: k.GroupIdle.Of, Reason: k.GroupIdle.Reason, Address: k.GroupIdle.Address})
 	case *wirepb.Message_GroupReduced:
 		r := k.GroupReduced
-		m.step(group.Reduced{Worker: c.worker, Generation: r.Generation, Step: r.Step, LossSum: r.LossSum, Records: int(r.Records)})
+		m.step(group.Reduced{Worker: c.Worker, Generation: r.Generation, Step: r.Step, LossSum: r.LossSum, Records: int(r.Records)})
 	case *wirepb.Message_GroupSaved:
 		m.cfg.History.OnCheckpoint()
-		m.step(group.Saved{Worker: c.worker, Step: k.GroupSaved.Step})
+		m.step(group.Saved{Worker: c.Worker, Step: k.GroupSaved.Step})
 	case *wirepb.Message_GroupFinished:
-		m.step(group.Finished{Worker: c.worker})
+		m.step(group.Finished{Worker: c.Worker})
 	case *wirepb.Message_Leaving:
-		m.step(coordinator.Leaving{Worker: c.worker})
+		m.step(coordinator.Leaving{Worker: c.Worker})
 	case *wirepb.Message_Problem:
 		m.problem(c, k.Problem)
 	default:
-		m.log.Warn("a worker of a group sent an unexpected message", "worker", c.worker, "message", fmt.Sprintf("%T", k))
+		m.log.Warn("a worker of a group sent an unexpected message", "worker", c.Worker, "message", fmt.Sprintf("%T", k))
 	}
 }
 
 func (m *Master) problem(c *connection, p *wirepb.Problem) {
-	m.log.Warn("a worker has a problem", "worker", c.worker, "node", c.node, "reason", p.Reason)
+	m.log.Warn("a worker has a problem", "worker", c.Worker, "node", c.Node, "reason", p.Reason)
 	if p.Fatal {
-		m.step(coordinator.Unhealthy{Reason: fmt.Sprintf("worker %d: %s", c.worker, p.Reason)})
+		m.step(coordinator.Unhealthy{Reason: fmt.Sprintf("worker %d: %s", c.Worker, p.Reason)})
 		return
 	}
 	c.closing = true
-	m.publishNotice(coordinator.Notice{Warning: true, Reason: "WorkerProblem", Message: fmt.Sprintf("worker %d: %s", c.worker, p.Reason)})
-	m.gaveUp[c.worker] = p.Reason
-	m.step(coordinator.Lost{Worker: c.worker, Reason: "gave up: " + p.Reason})
+	m.published.WorkerProblem(fmt.Sprintf("worker %d: %s", c.Worker, p.Reason))
+	m.gaveUp[c.Worker] = p.Reason
+	m.step(coordinator.Lost{Worker: c.Worker, Reason: "gave up: " + p.Reason})
 }
 
 // withGaveUpReason adds the reason that a worker reported to the end of its pod, which has only an exit code.
@@ -191,18 +144,18 @@ func (m *Master) withGaveUpReason(e coordinator.Event) coordinator.Event {
 // join answers a new stream with the job.
 func (m *Master) join(c *connection, join *wirepb.Join) {
 	if join.Generation > m.cfg.Fence.Generation() {
-		c.end(fmt.Errorf("a newer master, of generation %d, has taken over", join.Generation))
+		c.End(fmt.Errorf("a newer master, of generation %d, has taken over", join.Generation))
 		return
 	}
-	if old := m.conns[c.worker]; old != nil {
-		old.end(errors.New("the worker has connected anew"))
+	if old := m.conns[c.Worker]; old != nil {
+		old.End(errors.New("the worker has connected anew"))
 	}
-	m.conns[c.worker] = c
+	m.conns[c.Worker] = c
 	files, err := json.Marshal(m.cfg.Job.Files().Training)
 	if err != nil {
 		panic("groupmaster: " + err.Error()) // a list of names and numbers
 	}
-	c.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Job{Job: &wirepb.Job{
+	c.Queue.Send(&wirepb.Message{Kind: &wirepb.Message_Job{Job: &wirepb.Job{
 		Generation: m.cfg.Fence.Generation(), JobJson: m.cfg.JobJSON, Model: m.cfg.Job.ModelText, ModelName: m.cfg.ModelName, DataFiles: files,
 	}}})
 }
@@ -211,7 +164,7 @@ func (m *Master) join(c *connection, join *wirepb.Join) {
 func (m *Master) collectHeartbeats() []int {
 	var ids []int
 	for id, c := range m.conns {
-		if c.heard.Swap(false) {
+		if c.TakeHeard() {
 			ids = append(ids, id)
 		}
 	}
@@ -221,6 +174,6 @@ func (m *Master) collectHeartbeats() []int {
 // sendHeartbeats sends a heartbeat to every worker.
 func (m *Master) sendHeartbeats() {
 	for _, c := range m.conns {
-		c.queue.Urgent(&wirepb.Message{Kind: &wirepb.Message_Heartbeat{Heartbeat: &wirepb.Heartbeat{Generation: m.cfg.Fence.Generation()}}})
+		c.SendHeartbeat(m.cfg.Fence.Generation())
 	}
 }

@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/observe/disruption"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/observe/goodput"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/coordinator"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/group"
@@ -48,7 +46,7 @@ func (m *Master) do(e group.Effect) {
 		if c := m.conns[e.Worker]; c != nil {
 			m.cfg.History.OnEvent(coordinator.Lost{Worker: e.Worker, Reason: e.Reason}) // the end of the stream is not reported again
 			c.closing = true
-			c.end(errors.New(e.Reason))
+			c.End(errors.New(e.Reason))
 		}
 	case coordinator.CreatePod:
 		m.cfg.Launcher.Create(e.Worker, e.Minimum)
@@ -57,14 +55,9 @@ func (m *Master) do(e group.Effect) {
 		m.cfg.History.OnRetire(e.Worker)
 		m.cfg.Launcher.Delete(e.Worker)
 	case coordinator.Report:
-		m.reportStatus(true)
+		m.published.Publish(true, m.status)
 	case coordinator.Notice:
-		if e.Warning {
-			m.log.Warn(e.Message, "event", e.Reason)
-		} else {
-			m.log.Info(e.Message, "event", e.Reason)
-		}
-		m.publishNotice(e)
+		m.published.Notice(e)
 	case coordinator.Exit:
 		m.result = &master.Result{Code: e.Code, Reason: e.Reason}
 	default:
@@ -74,7 +67,7 @@ func (m *Master) do(e group.Effect) {
 
 func (m *Master) send(worker int, message *wirepb.Message) {
 	if c := m.conns[worker]; c != nil && !c.closing {
-		c.queue.Send(message)
+		c.Queue.Send(message)
 	}
 }
 
@@ -82,8 +75,8 @@ func (m *Master) send(worker int, message *wirepb.Message) {
 func (m *Master) last(worker int, message *wirepb.Message) {
 	if c := m.conns[worker]; c != nil {
 		c.closing = true
-		c.queue.Send(message)
-		c.queue.Close()
+		c.Queue.Send(message)
+		c.Queue.Close()
 	}
 }
 
@@ -97,11 +90,6 @@ func (m *Master) begin(e group.Begin) {
 	}
 }
 
-func (m *Master) publishNotice(n coordinator.Notice) {
-	m.cfg.History.OnNotice(n)
-	m.cfg.Reporter.Notice(n)
-}
-
 // running is how many workers run the command.
 func running(s coordinator.Status) (n int) {
 	for _, w := range s.Workers {
@@ -110,22 +98,6 @@ func running(s coordinator.Status) (n int) {
 		}
 	}
 	return n
-}
-
-// reportStatus publishes the status if it has changed: to the history at every tick, to the reporter at once if now is
-// set, and otherwise at most every two seconds.
-func (m *Master) reportStatus(now bool) {
-	if m.dirty || now || time.Since(m.report) >= master.StatusAtLeast {
-		m.dirty, m.stale = false, true
-		m.newest = m.cfg.History.OnStatus(m.status())
-		for _, d := range m.cfg.History.TakeRecovered() {
-			m.do(disruption.Notice(d))
-		}
-	}
-	if now || (m.stale && time.Since(m.report) >= statusEvery) {
-		m.stale, m.report = false, time.Now()
-		m.cfg.Reporter.Status(m.newest)
-	}
 }
 
 // What a master cannot know of a script's time.
@@ -159,18 +131,6 @@ func (m *Master) status() trainingjob.Status {
 			s.Message = fmt.Sprintf("the command runs on %s", wording.Number(running(c), "worker"))
 		}
 	}
-	for _, w := range c.Workers {
-		switch {
-		case w.State == coordinator.WorkerReady, w.State == coordinator.WorkerJoining:
-			s.WorkersRunning++
-		case c.Phase >= coordinator.Saving:
-			continue
-		default:
-			s.WorkersPending++
-		}
-		s.Workers = append(s.Workers, trainingjob.WorkerStatus{
-			ID: w.Worker, Pod: cmp.Or(w.Pod, trainingjob.WorkerName(j.Spec.Name, w.Worker)), State: string(w.State), Reason: w.Reason, Gradients: w.Gradients,
-		})
-	}
+	master.AddWorkers(&s, c, j.Spec.Name, c.Phase >= coordinator.Saving)
 	return s
 }

@@ -11,11 +11,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/observe/history"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/observe/page"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/coordinator"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/group"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire"
@@ -34,9 +33,7 @@ const (
 	idleTimeout   = 5 * time.Second
 	retryInterval = time.Second
 	maxFailures   = torchrun.MaxRestarts
-	statusEvery   = 2 * time.Second
 	closeTimeout  = 2 * time.Second
-	reportTimeout = 5 * time.Second
 )
 
 // Times and counts of a command that is started again, whose interruption costs more than a step.
@@ -62,16 +59,13 @@ type Master struct {
 	ended   chan struct{} // closed when the loop has ended
 	conns   map[int]*connection
 	gaveUp  map[int]string // the reason that a worker gave, until its pod has ended
-	streams streams
+	streams sync.WaitGroup
 
-	loss    *float64 // of the last step
-	dirty   bool     // something has changed since the last status
-	stale   bool     // newest has not been reported
-	newest  trainingjob.Status
-	report  time.Time // of the newest report
-	began   time.Time
-	result  *master.Result
-	pending []group.Event
+	loss      *float64 // of the last step
+	published *master.Publisher
+	began     time.Time
+	result    *master.Result
+	pending   []group.Event
 }
 
 // Run trains until the job is done, has failed, or ctx ends (SIGTERM, with master.StoppedError as its cause where more is
@@ -82,7 +76,7 @@ func Run(ctx context.Context, cfg master.Config) (master.Result, error) {
 	}
 	m := &Master{
 		cfg: cfg, log: cfg.Log, in: make(chan input, 64), ended: make(chan struct{}), conns: map[int]*connection{},
-		gaveUp: map[int]string{}, began: time.Now(),
+		gaveUp: map[int]string{}, published: master.NewPublisher(cfg), began: time.Now(),
 	}
 	m.core = group.New(m.config())
 	server, err := wire.NewServer(cfg.Credentials, m.log, m.serve, wire.CountBytes(&cfg.History.Received, &cfg.History.Sent))
@@ -95,7 +89,7 @@ func Run(ctx context.Context, cfg master.Config) (master.Result, error) {
 	close(m.ended)
 	server.Stop(closeTimeout)
 	m.streams.Wait()
-	m.saveReport(ctx)
+	m.result.Report = master.SaveReport(ctx, cfg, m.result.Reason)
 	return *m.result, nil
 }
 
@@ -150,7 +144,7 @@ func (m *Master) loop(ctx context.Context, served <-chan error) {
 			m.step(coordinator.Tick{Heard: m.collectHeartbeats(), Late: now.Sub(last) > tick+lateTick})
 			last = now
 			m.cfg.History.Tick()
-			m.reportStatus(false)
+			m.published.Publish(false, m.status)
 		case reason := <-m.cfg.Fence.Lost():
 			m.step(coordinator.Fenced{Reason: reason})
 		case err := <-served:
@@ -180,21 +174,8 @@ func (m *Master) step(e group.Event) {
 		for _, effect := range m.core.Step(e) {
 			m.do(effect)
 		}
-		m.dirty = true
+		m.published.Changed()
 	}
-}
-
-// saveReport saves the page of the run. A failure does no harm.
-func (m *Master) saveReport(ctx context.Context) {
-	m.cfg.History.OnFinish(m.result.Reason)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportTimeout)
-	defer cancel()
-	name := master.ReportName{Job: m.cfg.Job.Identity.Job, Generation: m.cfg.Fence.Generation()}
-	file, err := m.cfg.Store.SaveReport(ctx, name, page.Report(m.cfg.History.Snapshot(), time.Now()), m.cfg.Fence.Check)
-	if err != nil {
-		m.log.Warn("the report of the run cannot be written", "error", err)
-	}
-	m.result.Report = file
 }
 
 // observe records a committed step for the status.

@@ -34,7 +34,7 @@ func (m *Master) beginRound(e coordinator.Round) {
 		if c == nil {
 			continue // its stream has just ended; the event follows
 		}
-		c.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Round{Round: &wirepb.Round{
+		c.Queue.Send(&wirepb.Message{Kind: &wirepb.Message_Round{Round: &wirepb.Round{
 			Number: e.Number, Step: e.Step, VirtualWorkers: narrow(e.Assigned[id]), Owners: narrow(e.Owners), Listeners: narrow(e.Listeners), Hash: e.Hash,
 			Answers: narrow(e.HashReports[id]), Seconds: narrow(e.Backups[id]),
 			Peers: m.describePeers(c, everybody),
@@ -68,7 +68,7 @@ func (m *Master) relay(e coordinator.Relay) {
 			r.To = append(r.To, &wirepb.Peer{Worker: int32(id), Address: c.address, Certificate: c.certificate})
 		}
 	}
-	from.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Relay{Relay: r}})
+	from.Queue.Send(&wirepb.Message{Kind: &wirepb.Message_Relay{Relay: r}})
 }
 
 // recordApplied keeps the loss and counts that a worker reports with a step: the master has seen no gradient of it.

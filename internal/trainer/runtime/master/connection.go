@@ -1,15 +1,12 @@
 package master
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"sync/atomic"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/gradient"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire"
@@ -18,18 +15,13 @@ import (
 
 // connection is one worker's stream.
 type connection struct {
-	worker      int
-	node        string
-	numerics    int
+	*wire.Stream
 	address     string // under which other workers reach it; owned by the loop, as are the following fields
 	certificate []byte
 	sentPeers   map[int]string // by worker: the peers that it has received
-	queue       *wire.Queue
-	end         context.CancelCauseFunc // ends the stream at once, even while it sends
-	heard       atomic.Bool
-	fetching    atomic.Bool // its state has been requested
-	subscribed  bool        // it receives every update; owned by the loop
-	closing     bool        // a last message was sent or received; owned by the loop
+	fetching    atomic.Bool    // its state has been requested
+	subscribed  bool           // it receives every update; owned by the loop
+	closing     bool           // a last message was sent or received; owned by the loop
 }
 
 // input is what a stream's goroutine sends to the loop: a message, with the gradient or the state that it carries, or
@@ -43,57 +35,18 @@ type input struct {
 	ended    error
 }
 
-// serve serves one stream: one goroutine sends what the loop has queued, and another receives. A worker that neither
-// reads nor writes may block both; they end with the stream, and the stream ends when serve returns.
+// serve serves one stream.
 func (m *Master) serve(stream grpc.ServerStream) error {
-	ctx, end := context.WithCancelCause(stream.Context())
-	defer end(nil)
-	first, err := firstMessage(stream)
+	s, first, err := wire.Accept(stream, queueUpdates)
 	if err != nil {
 		return err
 	}
-	join := first.GetJoin()
-	if join == nil {
-		return fmt.Errorf("a worker began with %T", first.Kind)
-	}
-	c := &connection{worker: int(join.Worker), node: join.Node, numerics: int(join.Numerics), sentPeers: map[int]string{}, queue: wire.NewQueue(queueUpdates), end: end}
+	defer s.End(nil)
+	c := &connection{Stream: s, sentPeers: map[int]string{}}
 	if !m.deliver(input{conn: c, message: first}) {
 		return errEnded
 	}
-	m.streams.Go(func() {
-		select {
-		case <-m.ended: // send what is queued, and then end the stream
-			c.queue.Close()
-		case <-ctx.Done():
-		}
-	})
-	m.streams.Go(func() {
-		end(c.queue.Run(ctx, stream)) // all was sent, or nothing more can be
-	})
-	m.streams.Go(func() {
-		err := m.receive(stream, c)
-		end(err)
-		m.deliver(input{conn: c, ended: err})
-	})
-	<-ctx.Done()
-	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) && !errors.Is(err, io.EOF) {
-		return status.Error(codes.Aborted, err.Error())
-	}
-	return nil
-}
-
-// firstMessage is the first message of a stream that is not a heartbeat: heartbeats overtake all others.
-func firstMessage(stream grpc.ServerStream) (*wirepb.Message, error) {
-	for {
-		f := &wire.Frame{}
-		if err := stream.RecvMsg(f); err != nil {
-			return nil, err
-		}
-		f.Release()
-		if f.Message.GetHeartbeat() == nil {
-			return f.Message, nil
-		}
-	}
+	return s.Serve(&m.streams, m.ended, func() error { return m.receive(c) }, func(err error) { m.deliver(input{conn: c, ended: err}) })
 }
 
 var errEnded = errors.New("the master has ended")
@@ -109,15 +62,14 @@ func (m *Master) deliver(i input) bool {
 }
 
 // receive passes complete messages to the loop until the stream ends. A regular end is io.EOF.
-func (m *Master) receive(stream grpc.ServerStream, c *connection) error {
+func (m *Master) receive(c *connection) error {
 	var sum, state wire.Assembly
 	n := m.network
 	for {
-		f := &wire.Frame{}
-		if err := stream.RecvMsg(f); err != nil {
+		f, err := c.Receive()
+		if err != nil {
 			return err
 		}
-		c.heard.Store(true)
 		i := input{conn: c, message: f.Message}
 		g, s := f.Message.GetGradient(), f.Message.GetState()
 		switch {
@@ -143,7 +95,6 @@ func (m *Master) receive(stream grpc.ServerStream, c *connection) error {
 				return protocolErrorf("a gradient: %v", err)
 			}
 		case s != nil && c.fetching.Load():
-			var err error
 			i.state, err = state.Add(f, s.Piece, n.StateSize(), func() []float32 { return make([]float32, n.StateSize()) })
 			f.Release()
 			if err != nil {
@@ -178,7 +129,7 @@ func protocolErrorf(format string, args ...any) error {
 func (m *Master) collectHeartbeats() []int {
 	var ids []int
 	for id, c := range m.conns {
-		if c.heard.Swap(false) {
+		if c.TakeHeard() {
 			ids = append(ids, id)
 		}
 	}
@@ -188,7 +139,6 @@ func (m *Master) collectHeartbeats() []int {
 // sendHeartbeats sends a heartbeat to every worker.
 func (m *Master) sendHeartbeats() {
 	for _, c := range m.conns {
-		heartbeat := &wirepb.Heartbeat{Generation: m.cfg.Fence.Generation()}
-		c.queue.Urgent(&wirepb.Message{Kind: &wirepb.Message_Heartbeat{Heartbeat: heartbeat}})
+		c.SendHeartbeat(m.cfg.Fence.Generation())
 	}
 }

@@ -33,7 +33,7 @@ func (m *Master) do(e coordinator.Effect) {
 		m.advance(e.Step)
 	case coordinator.Assign:
 		if c := m.conns[e.Worker]; c != nil {
-			c.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Assign{Assign: &wirepb.Assign{Step: e.Step, VirtualWorkers: narrow(e.VirtualWorkers)}}})
+			c.Queue.Send(&wirepb.Message{Kind: &wirepb.Message_Assign{Assign: &wirepb.Assign{Step: e.Step, VirtualWorkers: narrow(e.VirtualWorkers)}}})
 		}
 	case coordinator.Evaluate:
 		m.evaluate(e)
@@ -48,27 +48,27 @@ func (m *Master) do(e coordinator.Effect) {
 	case coordinator.FetchState:
 		if c := m.conns[e.Worker]; c != nil {
 			c.fetching.Store(true)
-			c.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Fetch{Fetch: &wirepb.Fetch{}}})
+			c.Queue.Send(&wirepb.Message{Kind: &wirepb.Message_Fetch{Fetch: &wirepb.Fetch{}}})
 		}
 	case coordinator.AdoptState:
 		m.adoptState(e.Step, e.Hash, e.Payload.(fetchedState))
 	case coordinator.Refuse:
 		if c := m.conns[e.Worker]; c != nil {
-			m.log.Warn("refused a worker", "worker", e.Worker, "node", c.node, "reason", e.Reason)
+			m.log.Warn("refused a worker", "worker", e.Worker, "node", c.Node, "reason", e.Reason)
 			m.refuse(c, e.Reason)
 		}
 	case coordinator.Disconnect:
 		if c := m.conns[e.Worker]; c != nil {
-			m.log.Debug("disconnected a worker", "worker", e.Worker, "node", c.node, "reason", e.Reason)
+			m.log.Debug("disconnected a worker", "worker", e.Worker, "node", c.Node, "reason", e.Reason)
 			m.cfg.History.OnEvent(coordinator.Lost{Worker: e.Worker, Reason: e.Reason}) // the end of the stream is not reported again
 			c.closing, c.subscribed = true, false
-			c.end(errors.New(e.Reason))
+			c.End(errors.New(e.Reason))
 		}
 	case coordinator.Dismiss:
 		if c := m.conns[e.Worker]; c != nil {
 			c.closing = true
-			c.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Dismissal{Dismissal: &wirepb.Dismissal{Reason: "finished"}}})
-			c.queue.Close()
+			c.Queue.Send(&wirepb.Message{Kind: &wirepb.Message_Dismissal{Dismissal: &wirepb.Dismissal{Reason: "finished"}}})
+			c.Queue.Close()
 		}
 	case coordinator.CreatePod:
 		m.cfg.Launcher.Create(e.Worker, e.Minimum)
@@ -83,7 +83,7 @@ func (m *Master) do(e coordinator.Effect) {
 	case coordinator.SaveModel:
 		m.save()
 	case coordinator.Report:
-		m.report(true)
+		m.published.Publish(true, m.status)
 	case coordinator.Notice:
 		m.notice(e)
 	case coordinator.Exit:
@@ -150,10 +150,10 @@ func (m *Master) publish(e coordinator.Publish) {
 // sendUpdate queues an update; a worker whose queue is full starts again from a state when it reads again.
 func (m *Master) sendUpdate(c *connection, u update, next []int, hash bool) {
 	message := &wirepb.Message{Kind: &wirepb.Message_Update{Update: &wirepb.Update{Step: u.step, Next: narrow(next), Hash: hash, Measured: u.measured, Rows: u.rows}}}
-	if !c.queue.SendTensor(message, u.floats, nil) {
-		c.queue.Drop()
-		m.log.Warn("a worker reads too slowly; it receives a new state", "worker", c.worker, "node", c.node)
-		m.pending = append(m.pending, coordinator.Overflow{Worker: c.worker})
+	if !c.Queue.SendTensor(message, u.floats, nil) {
+		c.Queue.Drop()
+		m.log.Warn("a worker reads too slowly; it receives a new state", "worker", c.Worker, "node", c.Node)
+		m.pending = append(m.pending, coordinator.Overflow{Worker: c.Worker})
 	}
 }
 
@@ -164,7 +164,7 @@ func (m *Master) sendState(id int) {
 	}
 	c.subscribed = true
 	message := &wirepb.Message{Kind: &wirepb.Message_State{State: &wirepb.State{Step: m.core.StateStep(), Last: measured(m.last), Evaluations: toProto(m.evaluations.all), Validation: m.cfg.Job.Identity.Validation}}}
-	c.queue.SendTensor(message, slices.Clone(m.state), nil) // the queue is new or has just been emptied
+	c.Queue.SendTensor(message, slices.Clone(m.state), nil) // the queue is new or has just been emptied
 }
 
 // fetchedState is a worker's state, received in full.
@@ -219,7 +219,7 @@ func (m *Master) sendUpdates(id int, from int64) {
 
 func (m *Master) refuse(c *connection, reason string) {
 	c.closing, c.subscribed = true, false
-	m.gaveUp[c.worker] = reason // the reason of its end
-	c.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Refusal{Refusal: &wirepb.Refusal{Reason: reason}}})
-	c.queue.Close()
+	m.gaveUp[c.Worker] = reason // the reason of its end
+	c.Queue.Send(&wirepb.Message{Kind: &wirepb.Message_Refusal{Refusal: &wirepb.Refusal{Reason: reason}}})
+	c.Queue.Close()
 }

@@ -124,7 +124,7 @@ func (m *Master) evaluate(e coordinator.Evaluate) {
 		m.evaluations.began = time.Now()
 	}
 	if c := m.conns[e.Worker]; c != nil {
-		c.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Evaluate{Evaluate: &wirepb.Evaluate{Step: e.Step, Parts: narrow(e.Parts)}}})
+		c.Queue.Send(&wirepb.Message{Kind: &wirepb.Message_Evaluate{Evaluate: &wirepb.Evaluate{Step: e.Step, Parts: narrow(e.Parts)}}})
 	}
 }
 
@@ -137,7 +137,7 @@ func (m *Master) takePart(c *connection, e *wirepb.Evaluated) {
 		return
 	}
 	result := nn.Result{LossSum: e.LossSum, Counts: e.Counts, Records: int(e.Records)}
-	m.step(coordinator.EvaluationPart{Worker: c.worker, Step: e.Step, Part: int(e.Part), Payload: result})
+	m.step(coordinator.EvaluationPart{Worker: c.Worker, Step: e.Step, Part: int(e.Part), Payload: result})
 }
 
 // evaluated records the result of an evaluation and reports it.
@@ -149,7 +149,7 @@ func (m *Master) evaluated(step int64) {
 	e.all = append(e.before(step), measured)
 	e.all = e.all[max(0, len(e.all)-mostEvaluations):]
 	for _, c := range m.conns {
-		c.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Evaluation{Evaluation: evaluationProto(measured)}})
+		c.Queue.Send(&wirepb.Message{Kind: &wirepb.Message_Evaluation{Evaluation: evaluationProto(measured)}})
 	}
 	message := fmt.Sprintf("step %d of %d, on %d records of validation data: %s", step, m.cfg.Job.Schedule.Steps(), measured.Records, inWords(measured))
 	if step == m.cfg.Job.Schedule.Steps() { // the status of the finished job has it

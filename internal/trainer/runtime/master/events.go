@@ -31,14 +31,14 @@ type receivedGradient struct {
 func (m *Master) take(i input) {
 	c := i.conn
 	if i.ended != nil {
-		if m.conns[c.worker] != c {
+		if m.conns[c.Worker] != c {
 			return // replaced by a newer stream of the same worker
 		}
-		delete(m.conns, c.worker)
+		delete(m.conns, c.Worker)
 		if broke := (*protocolError)(nil); !c.closing {
-			m.step(coordinator.Lost{Worker: c.worker, Reason: endReason(i.ended), Fault: errors.As(i.ended, &broke)})
+			m.step(coordinator.Lost{Worker: c.Worker, Reason: endReason(i.ended), Fault: errors.As(i.ended, &broke)})
 		} else {
-			m.step(coordinator.Lost{Worker: c.worker, Reason: coordinator.LostInOrder})
+			m.step(coordinator.Lost{Worker: c.Worker, Reason: coordinator.LostInOrder})
 		}
 		return
 	}
@@ -46,7 +46,7 @@ func (m *Master) take(i input) {
 		m.join(c, join)
 		return
 	}
-	if m.conns[c.worker] != c {
+	if m.conns[c.Worker] != c {
 		if i.gradient != nil {
 			m.buffers.Put(i.gradient)
 		}
@@ -56,18 +56,18 @@ func (m *Master) take(i input) {
 	case *wirepb.Message_Hello:
 		h := k.Hello
 		c.address, c.certificate = h.Address, h.Certificate
-		delete(m.gaveUp, c.worker)
+		delete(m.gaveUp, c.Worker)
 		m.step(coordinator.Hello{
-			Worker: c.worker, Step: h.Step, Hash: h.Hash, OwnHash: m.ownHash(),
-			Identity: coordinator.Identity{Lineage: h.Lineage, Job: h.JobDigest, Numerics: c.numerics, Validation: h.Validation},
-			Machine:  coordinator.Machine{Node: c.node, CPU: h.Cpu, Kernel: h.Kernel}, Computed: spans(h.InHand),
+			Worker: c.Worker, Step: h.Step, Hash: h.Hash, OwnHash: m.ownHash(),
+			Identity: coordinator.Identity{Lineage: h.Lineage, Job: h.JobDigest, Numerics: c.Numerics, Validation: h.Validation},
+			Machine:  coordinator.Machine{Node: c.Node, CPU: h.Cpu, Kernel: h.Kernel}, Computed: spans(h.InHand),
 		})
 	case *wirepb.Message_State:
 		if i.state == nil {
-			m.log.Warn("a worker sent a state without a request", "worker", c.worker, "node", c.node)
+			m.log.Warn("a worker sent a state without a request", "worker", c.Worker, "node", c.Node)
 			return
 		}
-		m.step(coordinator.StateFetched{Worker: c.worker, Step: k.State.Step, Hash: worker.Hash(i.state), Payload: fetchedState{
+		m.step(coordinator.StateFetched{Worker: c.Worker, Step: k.State.Step, Hash: worker.Hash(i.state), Payload: fetchedState{
 			floats:      i.state,
 			last:        k.State.Last,
 			evaluations: fromProto(k.State.Evaluations),
@@ -75,43 +75,43 @@ func (m *Master) take(i input) {
 		}})
 	case *wirepb.Message_Applied:
 		m.recordApplied(k.Applied)
-		m.step(coordinator.Applied{Worker: c.worker, Step: k.Applied.Step})
+		m.step(coordinator.Applied{Worker: c.Worker, Step: k.Applied.Step})
 	case *wirepb.Message_Gradient:
 		m.takeGradient(c, k.Gradient, i)
 	case *wirepb.Message_Evaluated:
 		m.takePart(c, k.Evaluated)
 	case *wirepb.Message_StateHash:
-		m.step(coordinator.StateHash{Worker: c.worker, Step: k.StateHash.Step, Hash: k.StateHash.Hash})
+		m.step(coordinator.StateHash{Worker: c.Worker, Step: k.StateHash.Step, Hash: k.StateHash.Hash})
 	case *wirepb.Message_Answer:
 		a := k.Answer
-		m.step(coordinator.Gradient{Worker: c.worker, Step: a.Step, Lo: int(a.VirtualWorker), Hi: int(a.VirtualWorker) + 1, Hashes: []uint32{a.Hash}, HashOnly: true})
+		m.step(coordinator.Gradient{Worker: c.Worker, Step: a.Step, Lo: int(a.VirtualWorker), Hi: int(a.VirtualWorker) + 1, Hashes: []uint32{a.Hash}, HashOnly: true})
 	case *wirepb.Message_Unreachable:
 		u := k.Unreachable
-		m.step(coordinator.Unreachable{Worker: c.worker, Peer: int(u.Peer), Round: u.Round, Reason: u.Reason})
+		m.step(coordinator.Unreachable{Worker: c.Worker, Peer: int(u.Peer), Round: u.Round, Reason: u.Reason})
 	case *wirepb.Message_Leaving:
 		if k.Leaving.AfterStep {
-			m.step(coordinator.Leaving{Worker: c.worker})
+			m.step(coordinator.Leaving{Worker: c.Worker})
 			return
 		}
 		c.closing = true
-		m.step(coordinator.Left{Worker: c.worker})
+		m.step(coordinator.Left{Worker: c.Worker})
 	case *wirepb.Message_Problem:
 		p := k.Problem
-		m.log.Warn("a worker has a problem", "worker", c.worker, "node", c.node, "reason", p.Reason)
+		m.log.Warn("a worker has a problem", "worker", c.Worker, "node", c.Node, "reason", p.Reason)
 		if p.Fatal {
-			m.step(coordinator.Unhealthy{Reason: fmt.Sprintf("worker %d: %s", c.worker, p.Reason)})
+			m.step(coordinator.Unhealthy{Reason: fmt.Sprintf("worker %d: %s", c.Worker, p.Reason)})
 			return
 		}
 		c.closing = true
 		if p.Again {
-			m.step(coordinator.Lost{Worker: c.worker, Reason: "ended its stream: " + p.Reason, Fault: true})
+			m.step(coordinator.Lost{Worker: c.Worker, Reason: "ended its stream: " + p.Reason, Fault: true})
 			return
 		}
-		m.publishNotice(coordinator.Notice{Warning: true, Reason: "WorkerProblem", Message: fmt.Sprintf("worker %d: %s", c.worker, p.Reason)})
-		m.gaveUp[c.worker] = p.Reason
-		m.step(coordinator.Lost{Worker: c.worker, Reason: "gave up: " + p.Reason})
+		m.published.WorkerProblem(fmt.Sprintf("worker %d: %s", c.Worker, p.Reason))
+		m.gaveUp[c.Worker] = p.Reason
+		m.step(coordinator.Lost{Worker: c.Worker, Reason: "gave up: " + p.Reason})
 	default:
-		m.log.Warn("a worker sent a message that only masters send", "worker", c.worker, "message", fmt.Sprintf("%T", k))
+		m.log.Warn("a worker sent a message that only masters send", "worker", c.Worker, "message", fmt.Sprintf("%T", k))
 	}
 }
 
@@ -152,14 +152,14 @@ func (m *Master) join(c *connection, join *wirepb.Join) {
 		m.turnAway(c, fmt.Sprintf("it knows a master of generation %d, and this one of generation %d still holds the job", join.Generation, g))
 		return
 	}
-	if m.conns[c.worker] != nil {
+	if m.conns[c.Worker] != nil {
 		// If it is the same worker, its older stream times out within a second, and it connects again.
-		m.turnAway(c, fmt.Sprintf("worker %d is connected", c.worker))
+		m.turnAway(c, fmt.Sprintf("worker %d is connected", c.Worker))
 		return
 	}
-	m.conns[c.worker] = c
+	m.conns[c.Worker] = c
 	files := m.cfg.Job.Files()
-	c.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Job{Job: &wirepb.Job{
+	c.Queue.Send(&wirepb.Message{Kind: &wirepb.Message_Job{Job: &wirepb.Job{
 		Generation: m.cfg.Fence.Generation(), JobJson: m.cfg.JobJSON, Model: m.cfg.Job.ModelText, ModelName: m.cfg.ModelName,
 		DataFiles: filesJSON(files.Training), ValidationFiles: filesJSON(files.Validation),
 	}}})
@@ -167,8 +167,8 @@ func (m *Master) join(c *connection, join *wirepb.Join) {
 
 // turnAway ends a stream before its worker has joined. The worker may connect again.
 func (m *Master) turnAway(c *connection, reason string) {
-	m.log.Warn("turned a worker's stream away", "worker", c.worker, "node", c.node, "reason", reason)
-	c.end(errors.New(reason))
+	m.log.Warn("turned a worker's stream away", "worker", c.Worker, "node", c.Node, "reason", reason)
+	c.End(errors.New(reason))
 }
 
 // filesJSON is a list of files for a message; empty for none.
@@ -196,7 +196,7 @@ func (m *Master) takeGradient(c *connection, g *wirepb.Gradient, i input) {
 		m.failProtocol(c, fmt.Sprintf("sent %v, which is no part of the step", received.span))
 	} else {
 		m.step(coordinator.Gradient{
-			Worker:  c.worker,
+			Worker:  c.Worker,
 			Step:    g.Step,
 			Lo:      int(g.Lo),
 			Hi:      int(g.Hi),
@@ -212,8 +212,8 @@ func (m *Master) takeGradient(c *connection, g *wirepb.Gradient, i input) {
 // failProtocol ends the stream of a worker that broke the protocol.
 func (m *Master) failProtocol(c *connection, reason string) {
 	c.closing, c.subscribed = true, false
-	c.end(errors.New(reason))
-	m.step(coordinator.Lost{Worker: c.worker, Reason: reason, Fault: true})
+	c.End(errors.New(reason))
+	m.step(coordinator.Lost{Worker: c.Worker, Reason: reason, Fault: true})
 }
 
 // ownHash is the hash of the state, computed at most once for each step.

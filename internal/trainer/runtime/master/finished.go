@@ -103,7 +103,7 @@ func (m *Master) dismissLeftOver(ctx context.Context) error {
 
 // dismiss answers every worker with its dismissal.
 func dismiss(stream grpc.ServerStream) error {
-	if _, err := firstMessage(stream); err != nil {
+	if _, err := wire.First(stream); err != nil {
 		return err
 	}
 	m := &wirepb.Message{Kind: &wirepb.Message_Dismissal{Dismissal: &wirepb.Dismissal{Reason: "finished"}}}

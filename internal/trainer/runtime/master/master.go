@@ -78,7 +78,6 @@ const (
 	hashEvery       = 100
 	checkEvery      = 1000
 	maxFailures     = 6
-	statusEvery     = 2 * time.Second
 	queueUpdates    = 8
 )
 
@@ -116,11 +115,8 @@ type Master struct {
 	buffers     *wire.Buffers
 	evaluations evaluations
 
-	last          nn.Result          // of the last step
-	dirty         bool               // something has changed since the last record in the history
-	newest        trainingjob.Status // last recorded
-	stale         bool               // newest has not been reported
-	reported      time.Time
+	last          nn.Result // of the last step
+	published     *Publisher
 	began         time.Time
 	info          *ModelInfo
 	finished      *ModelInfo // the model of an earlier run of the job, to be evaluated on other data; nil for none
@@ -158,7 +154,7 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	if cfg.History == nil {
 		cfg.History = Record(cfg.Job)
 	}
-	m := &Master{cfg: cfg, log: cfg.Log, network: cfg.Job.Network, in: make(chan input, 64), ended: make(chan struct{}), conns: map[int]*connection{}, gaveUp: map[int]string{}, hashStep: -1, saved: make(chan savedModel, 1), checkpointed: make(chan writtenCheckpoint, 1), began: time.Now()}
+	m := &Master{cfg: cfg, published: NewPublisher(cfg), log: cfg.Log, network: cfg.Job.Network, in: make(chan input, 64), ended: make(chan struct{}), conns: map[int]*connection{}, gaveUp: map[int]string{}, hashStep: -1, saved: make(chan savedModel, 1), checkpointed: make(chan writtenCheckpoint, 1), began: time.Now()}
 	m.writing, m.giveUp = context.WithCancel(context.WithoutCancel(ctx))
 	defer m.giveUp()
 	var err error
@@ -191,7 +187,7 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	m.streams.Wait()
 	m.saving.Wait()
 	m.withdraw(ctx)
-	m.saveReport(ctx)
+	m.result.Report = SaveReport(ctx, cfg, m.result.Reason)
 	return *m.result, nil
 }
 
@@ -258,7 +254,7 @@ func (m *Master) loop(ctx context.Context, served <-chan error) {
 			m.step(coordinator.Tick{Heard: m.collectHeartbeats(), Late: now.Sub(last) > tick+lateTick})
 			last = now
 			m.cfg.History.Tick()
-			m.report(false)
+			m.published.Publish(false, m.status)
 		case w := <-m.checkpointed:
 			m.checkpointWritten(w)
 		case s := <-m.saved:
@@ -299,7 +295,7 @@ func (m *Master) step(e coordinator.Event) {
 		for _, effect := range m.core.Step(e) {
 			m.do(effect)
 		}
-		m.dirty = true
+		m.published.Changed()
 	}
 }
 

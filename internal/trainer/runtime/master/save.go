@@ -161,6 +161,6 @@ func (m *Master) describe() ModelInfo {
 func (m *Master) run() RunInfo {
 	return RunInfo{
 		Seconds: time.Since(m.began).Seconds(), Generation: m.cfg.Fence.Generation(), Preemptions: m.core.Status().Preemptions,
-		LastWorker: m.core.LastWorkerID(), Kernel: m.cfg.Job.Kernel.Name, Goodput: m.newest.Goodput, EvaluationSeconds: m.evaluations.took.Seconds(),
+		LastWorker: m.core.LastWorkerID(), Kernel: m.cfg.Job.Kernel.Name, Goodput: m.published.Newest.Goodput, EvaluationSeconds: m.evaluations.took.Seconds(),
 	}
 }

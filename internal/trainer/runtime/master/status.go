@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/nn"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/observe/disruption"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/observe/goodput"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/observe/history"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/coordinator"
@@ -35,40 +33,7 @@ func Record(j *job.Job) *history.Recorder {
 }
 
 // notice logs and publishes a message for users.
-func (m *Master) notice(n coordinator.Notice) {
-	if n.Warning {
-		m.log.Warn(n.Message, "event", n.Reason)
-	} else {
-		m.log.Info(n.Message, "event", n.Reason)
-	}
-	m.publishNotice(n)
-}
-
-// publishNotice publishes a notice that has been logged already.
-func (m *Master) publishNotice(n coordinator.Notice) {
-	m.cfg.History.OnNotice(n)
-	m.cfg.Reporter.Notice(n)
-}
-
-// StatusAtLeast is how often a status is published while nothing changes: the time from the last one to the death of a
-// master is not observed.
-const StatusAtLeast = 30 * time.Second
-
-// report publishes the status if it has changed: to the history at every tick, to the reporter at once if now is
-// set, and otherwise at most every two seconds.
-func (m *Master) report(now bool) {
-	if m.dirty || now || time.Since(m.reported) >= StatusAtLeast {
-		m.dirty, m.stale = false, true
-		m.newest = m.cfg.History.OnStatus(m.status())
-		for _, d := range m.cfg.History.TakeRecovered() {
-			m.notice(disruption.Notice(d))
-		}
-	}
-	if now || (m.stale && time.Since(m.reported) >= statusEvery) {
-		m.stale, m.reported = false, time.Now()
-		m.cfg.Reporter.Status(m.newest)
-	}
-}
+func (m *Master) notice(n coordinator.Notice) { m.published.Notice(n) }
 
 var phases = map[coordinator.Phase]trainingjob.Phase{
 	coordinator.Waiting:    trainingjob.PhaseWaiting,
@@ -121,20 +86,26 @@ func (m *Master) withWorkers(s trainingjob.Status) trainingjob.Status {
 	}
 	c := m.core.Status()
 	s.Preemptions = c.Preemptions
+	AddWorkers(&s, c, m.cfg.Job.Spec.Name, m.info != nil)
+	return s
+}
+
+// AddWorkers adds the workers of a job. When all steps are done (dismissed), those that do not run were dismissed, or
+// are no longer waited for.
+func AddWorkers(s *trainingjob.Status, c coordinator.Status, job string, dismissed bool) {
 	for _, w := range c.Workers {
 		switch {
 		case w.State == coordinator.WorkerReady, w.State == coordinator.WorkerJoining:
 			s.WorkersRunning++
-		case m.info != nil:
-			continue // it was dismissed, or is no longer waited for
+		case dismissed:
+			continue
 		default:
 			s.WorkersPending++
 		}
 		s.Workers = append(s.Workers, trainingjob.WorkerStatus{
-			ID: w.Worker, Pod: cmp.Or(w.Pod, trainingjob.WorkerName(m.cfg.Job.Spec.Name, w.Worker)), State: string(w.State), Reason: w.Reason, Gradients: w.Gradients,
+			ID: w.Worker, Pod: cmp.Or(w.Pod, trainingjob.WorkerName(job, w.Worker)), State: string(w.State), Reason: w.Reason, Gradients: w.Gradients,
 		})
 	}
-	return s
 }
 
 // mostMissing is how many kinds of missing workers are named in a status.
