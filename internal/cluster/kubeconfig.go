@@ -26,9 +26,13 @@ func KubectlConfigs(named string) ([]string, error) {
 	return []string{filepath.Join(home, ".kube", "config")}, nil
 }
 
-// Contexts are the names of the contexts in kubeconfig files, sorted.
-func Contexts(kubeconfigs []string) ([]string, error) {
-	config, err := (&clientcmd.ClientConfigLoadingRules{Precedence: kubeconfigs}).Load()
+// ContextNames are the contexts in the files of KubectlConfigs, sorted.
+func ContextNames(named string) ([]string, error) {
+	files, err := KubectlConfigs(named)
+	if err != nil {
+		return nil, err
+	}
+	config, err := (&clientcmd.ClientConfigLoadingRules{Precedence: files}).Load()
 	if err != nil {
 		return nil, err
 	}

@@ -108,11 +108,7 @@ The exit code reports the outcome; for several jobs, the worst outcome.`,
 
 // contexts completes by those of the kubeconfig.
 func (f *forecastFlags) contexts(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-	files, err := cluster.KubectlConfigs(f.kubeconfig)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	names, err := cluster.Contexts(files)
+	names, err := cluster.ContextNames(f.kubeconfig)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

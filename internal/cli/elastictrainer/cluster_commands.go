@@ -31,11 +31,7 @@ func (f *clusterFlags) register(c *cobra.Command) {
 	c.Flags().StringVarP(&f.namespace, "namespace", "n", corev1.NamespaceDefault, "namespace of the job")
 	cli.CompleteFiles(c, "kubeconfig")
 	cli.CompleteFlag(c, "context", func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-		files, err := cluster.KubectlConfigs(f.kubeconfig)
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		names, err := cluster.Contexts(files)
+		names, err := cluster.ContextNames(f.kubeconfig)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}

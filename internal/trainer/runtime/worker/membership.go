@@ -38,17 +38,10 @@ func (s *session) membership(ctx context.Context, first *wirepb.Message) error {
 
 // takeJob loads the job that the master sent, unless it is the current one.
 func (s *session) takeJob(ctx context.Context, m *wirepb.Message) error {
-	if err := ending(m); err != nil {
+	j, err := s.jobOf(m)
+	if err != nil {
 		return err
 	}
-	j := m.GetJob()
-	if j == nil {
-		return fmt.Errorf("the master began with %T", m.Kind)
-	}
-	if j.Generation < s.generation {
-		return fmt.Errorf("%w: this one has generation %d, the newer %d", errSuperseded, j.Generation, s.generation)
-	}
-	s.generation = j.Generation
 	if (s.member != nil || s.ranks != nil) && s.source != string(j.JobJson)+string(j.Model) {
 		return &brokenError{errors.New("the job has changed; its script is started again")}
 	}

@@ -18,19 +18,28 @@ import (
 // errSuperseded: an older master still answers, or a connection to it does.
 var errSuperseded = errors.New("a newer master has taken over")
 
-// begin loads the job, unless it is the current one, and reports the state of this worker.
-func (s *session) begin(ctx context.Context, m *wirepb.Message) error {
+// jobOf is the job in a master's first message, unless the master ends the stream or a newer one has taken over.
+func (s *session) jobOf(m *wirepb.Message) (*wirepb.Job, error) {
 	if err := ending(m); err != nil {
-		return err
+		return nil, err
 	}
 	j := m.GetJob()
 	if j == nil {
-		return fmt.Errorf("the master began with %T", m.Kind)
+		return nil, fmt.Errorf("the master began with %T", m.Kind)
 	}
 	if j.Generation < s.generation {
-		return fmt.Errorf("%w: this one has generation %d, the newer %d", errSuperseded, j.Generation, s.generation)
+		return nil, fmt.Errorf("%w: this one has generation %d, the newer %d", errSuperseded, j.Generation, s.generation)
 	}
 	s.generation = j.Generation
+	return j, nil
+}
+
+// begin loads the job, unless it is the current one, and reports the state of this worker.
+func (s *session) begin(ctx context.Context, m *wirepb.Message) error {
+	j, err := s.jobOf(m)
+	if err != nil {
+		return err
+	}
 	if s.job != nil {
 		s.gather()
 	}
