@@ -4,16 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
-	corev1 "k8s.io/api/core/v1"
-
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
-	"github.com/elastic-training/terraform-provider-elastic/internal/provider/quantity"
 )
 
 // expander turns framework values into plain ones and collects diagnostics.
@@ -69,21 +63,6 @@ func (r *expander) lists(value types.Map) map[string][]string {
 	return texts
 }
 
-func (r *expander) tolerations(list types.List) []corev1.Toleration {
-	var tolerations []corev1.Toleration
-	for _, t := range elements[tolerationModel](r, list) {
-		toleration := corev1.Toleration{
-			Key: t.Key.ValueString(), Operator: corev1.TolerationOperator(t.Operator.ValueString()), Value: t.Value.ValueString(),
-			Effect: corev1.TaintEffect(t.Effect.ValueString()),
-		}
-		if !t.TolerationSeconds.IsUnknown() {
-			toleration.TolerationSeconds = t.TolerationSeconds.ValueInt64Pointer()
-		}
-		tolerations = append(tolerations, toleration)
-	}
-	return tolerations
-}
-
 // json is a text in one spelling for all that mean the same; nil for null and for text that is no JSON, which
 // jsonSyntax refuses.
 func (r *expander) json(value types.String) json.RawMessage {
@@ -112,63 +91,6 @@ func canonicalJSON(value any) (json.RawMessage, error) {
 	return json.Marshal(plain)
 }
 
-func (r *expander) resources(at path.Path, object types.Object) *corev1.ResourceRequirements {
-	if object.IsNull() || object.IsUnknown() {
-		return nil
-	}
-	m := into[resourcesModel](r, object)
-	at = at.AtName("resources")
-	return &corev1.ResourceRequirements{
-		Requests: r.amounts(at.AtName("requests"), m.Requests), Limits: r.amounts(at.AtName("limits"), m.Limits),
-	}
-}
-
-func (r *expander) amounts(at path.Path, value types.Map) corev1.ResourceList {
-	if value.IsNull() || value.IsUnknown() {
-		return nil
-	}
-	var values map[string]quantity.Value
-	r.diags.Append(value.ElementsAs(r.ctx, &values, false)...)
-	list := corev1.ResourceList{}
-	for name, v := range values {
-		amount, err := v.Quantity()
-		if err != nil {
-			r.notQuantity(at.AtMapKey(name), err)
-			continue
-		}
-		list[corev1.ResourceName(name)] = amount
-	}
-	return list
-}
-
-// notQuantity uses the text of the quantities' own validation, so that the problem is reported once.
-func (r *expander) notQuantity(at path.Path, err error) {
-	r.diags.AddAttributeError(at, "Invalid quantity", fmt.Sprintf("%s: %s", at, err))
-}
-
-func (r *expander) volume(at path.Path, m volumeModel) trainingjob.Volume {
-	v := trainingjob.Volume{
-		Name: m.Name.ValueString(), MountPath: m.MountPath.ValueString(),
-		PVC: m.PVC.ValueString(), HostPath: m.HostPath.ValueString(), ConfigMap: m.ConfigMap.ValueString(),
-	}
-	if !m.ReadOnly.IsUnknown() {
-		v.ReadOnly = m.ReadOnly.ValueBoolPointer()
-	}
-	if m.EmptyDir.IsNull() || m.EmptyDir.IsUnknown() {
-		return v
-	}
-	dir := into[emptyDirModel](r, m.EmptyDir)
-	v.EmptyDir = &trainingjob.EmptyDir{Medium: corev1.StorageMedium(dir.Medium.ValueString())}
-	if !dir.SizeLimit.IsNull() && !dir.SizeLimit.IsUnknown() {
-		limit, err := dir.SizeLimit.Quantity()
-		if err != nil {
-			r.notQuantity(at.AtName("empty_dir").AtName("size_limit"), err)
-		}
-		v.EmptyDir.SizeLimit = &limit
-	}
-	return v
-}
-
 func orDefault(value types.String, otherwise string) string {
 	if value.IsNull() || value.IsUnknown() {
 		return otherwise
@@ -181,4 +103,12 @@ func orOne(value types.Int64) int {
 		return 1
 	}
 	return int(value.ValueInt64())
+}
+
+// integerOrNil is nil for null and unknown.
+func integerOrNil(value types.Int64) *int64 {
+	if value.IsUnknown() {
+		return nil
+	}
+	return value.ValueInt64Pointer()
 }

@@ -275,10 +275,12 @@ func (m *forecastDataModel) job(ctx context.Context) (forecast.Job, diag.Diagnos
 		group.Template = corev1.PodTemplateSpec{
 			ObjectMeta: metav1.ObjectMeta{Labels: r.texts(p.Labels)},
 			Spec: corev1.PodSpec{
-				PriorityClassName: p.PriorityClassName.ValueString(), NodeSelector: r.texts(p.NodeSelector), Tolerations: r.tolerations(p.Tolerations),
-				Containers: []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{Requests: r.amounts(at.AtName("requests"), p.Requests)}}},
+				PriorityClassName: p.PriorityClassName.ValueString(), NodeSelector: r.texts(p.NodeSelector),
+				Containers: []corev1.Container{{Name: "main"}},
 			},
 		}
+		r.decode(at.AtName("tolerations"), p.Tolerations, &group.Template.Spec.Tolerations)
+		r.decode(at.AtName("requests"), p.Requests, &group.Template.Spec.Containers[0].Resources.Requests)
 		groups = append(groups, group)
 	}
 	queue := into[taskQueueModel](r, m.Queue)

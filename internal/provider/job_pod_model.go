@@ -1,185 +1,210 @@
 package provider
 
 import (
-	"slices"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	plainjson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/provider/apifield"
+	"github.com/elastic-training/terraform-provider-elastic/internal/provider/quantity"
 )
 
-type securityContextModel struct {
-	RunAsUser                types.Int64  `tfsdk:"run_as_user"`
-	RunAsGroup               types.Int64  `tfsdk:"run_as_group"`
-	RunAsNonRoot             types.Bool   `tfsdk:"run_as_non_root"`
-	FSGroup                  types.Int64  `tfsdk:"fs_group"`
-	SupplementalGroups       types.Set    `tfsdk:"supplemental_groups"`
-	SeccompProfile           types.Object `tfsdk:"seccomp_profile"`
-	ReadOnlyRootFilesystem   types.Bool   `tfsdk:"read_only_root_filesystem"`
-	AllowPrivilegeEscalation types.Bool   `tfsdk:"allow_privilege_escalation"`
-	Capabilities             types.Object `tfsdk:"capabilities"`
+// The settings of pods and what else is nested in a job have their attributes' names in the definition of the job, too:
+// a new one is an attribute in the schema and a field with its name in package trainingjob, and nothing here.
+
+// fieldOf is the field of a job's definition that an attribute stands for.
+func fieldOf(attribute string) string {
+	if attribute == "toleration_seconds" { // a toleration is Kubernetes' own object
+		return apifield.Camel(attribute)
+	}
+	return attribute
 }
 
-type seccompProfileModel struct {
-	Type             types.String `tfsdk:"type"`
-	LocalhostProfile types.String `tfsdk:"localhost_profile"`
-}
-
-type capabilitiesModel struct {
-	Add  types.Set `tfsdk:"add"`
-	Drop types.Set `tfsdk:"drop"`
-}
-
-type initContainerModel struct {
-	Name         types.String `tfsdk:"name"`
-	Image        types.String `tfsdk:"image"`
-	Command      types.List   `tfsdk:"command"`
-	Args         types.List   `tfsdk:"args"`
-	Env          types.Map    `tfsdk:"env"`
-	VolumeMounts types.List   `tfsdk:"volume_mounts"`
-	Resources    types.Object `tfsdk:"resources"`
-}
-
-type volumeMountModel struct {
-	Name      types.String `tfsdk:"name"`
-	MountPath types.String `tfsdk:"mount_path"`
-	SubPath   types.String `tfsdk:"sub_path"`
-	ReadOnly  types.Bool   `tfsdk:"read_only"`
-}
-
-// securityContext is nil if it is not set: {} means the same as null.
-func (r *expander) securityContext(object types.Object) *trainingjob.SecurityContext {
-	m := into[securityContextModel](r, object)
-	s := trainingjob.SecurityContext{
-		RunAsUser: integerOrNil(m.RunAsUser), RunAsGroup: integerOrNil(m.RunAsGroup), RunAsNonRoot: boolOrNil(m.RunAsNonRoot), FSGroup: integerOrNil(m.FSGroup),
-		ReadOnlyRootFilesystem: boolOrNil(m.ReadOnlyRootFilesystem), AllowPrivilegeEscalation: boolOrNil(m.AllowPrivilegeEscalation),
+// podFields are the names of a pod's settings.
+var podFields = func() map[string]bool {
+	names := map[string]bool{}
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[trainingjob.PodSettings]()) {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		names[name] = true
 	}
-	said := s.RunAsUser != nil || s.RunAsGroup != nil || s.RunAsNonRoot != nil || s.FSGroup != nil || s.ReadOnlyRootFilesystem != nil || s.AllowPrivilegeEscalation != nil
-	for _, group := range members[types.Int64](r, m.SupplementalGroups) {
-		s.SupplementalGroups = append(s.SupplementalGroups, group.ValueInt64())
-	}
-	slices.Sort(s.SupplementalGroups)
-	if p := into[seccompProfileModel](r, m.SeccompProfile); p.Type.ValueString() != "" {
-		s.SeccompProfile = &trainingjob.SeccompProfile{Type: corev1.SeccompProfileType(p.Type.ValueString()), LocalhostProfile: p.LocalhostProfile.ValueString()}
-	}
-	given := into[capabilitiesModel](r, m.Capabilities)
-	if c := (trainingjob.Capabilities{Add: r.capabilities(given.Add), Drop: r.capabilities(given.Drop)}); len(c.Add)+len(c.Drop) > 0 {
-		s.Capabilities = &c
-	}
-	if !said && len(s.SupplementalGroups) == 0 && s.SeccompProfile == nil && s.Capabilities == nil {
-		return nil
-	}
-	return &s
-}
-
-func (r *expander) capabilities(set types.Set) []corev1.Capability {
-	var names []corev1.Capability
-	for _, name := range members[types.String](r, set) {
-		names = append(names, corev1.Capability(name.ValueString()))
-	}
-	slices.Sort(names)
 	return names
-}
+}()
 
-func (r *expander) initContainers(at path.Path, list types.List) []trainingjob.InitContainer {
-	var containers []trainingjob.InitContainer
-	for i, m := range elements[initContainerModel](r, list) {
-		c := trainingjob.InitContainer{
-			Name: m.Name.ValueString(), Image: m.Image.ValueString(), Command: r.words(m.Command), Args: r.words(m.Args), Env: r.texts(m.Env),
-			Resources: r.resources(at.AtListIndex(i), m.Resources),
+// pod are the settings among the attributes of an object.
+func (r *expander) pod(at path.Path, object types.Object) trainingjob.PodSettings {
+	var s trainingjob.PodSettings
+	attributes := object.Attributes()
+	maps.DeleteFunc(attributes, func(name string, _ attr.Value) bool {
+		return !podFields[name] || name == "affinity" || name == "pod_overrides" // these two are JSON
+	})
+	r.decodeAll(at, attributes, &s)
+	s.SecurityContext = canonicalSecurityContext(s.SecurityContext)
+	overrides, _ := object.Attributes()["pod_overrides"].(types.String)
+	s.PodOverrides = trainingjob.CanonicalOverrides(r.json(overrides))
+	affinity, _ := object.Attributes()["affinity"].(types.String)
+	if text := r.json(affinity); text != nil {
+		s.Affinity = &corev1.Affinity{}
+		if err := trainingjob.StrictDecode(text, s.Affinity); err != nil {
+			r.diags.AddAttributeError(at.AtName("affinity"), "Not an affinity",
+				fmt.Sprintf("%s is not an affinity as the API has it: %s. It has nodeAffinity, podAffinity and podAntiAffinity.", at.AtName("affinity"), err))
 		}
-		for _, v := range elements[volumeMountModel](r, m.VolumeMounts) {
-			c.VolumeMounts = append(c.VolumeMounts, trainingjob.VolumeMount{
-				Name: v.Name.ValueString(), MountPath: v.MountPath.ValueString(), SubPath: v.SubPath.ValueString(), ReadOnly: v.ReadOnly.ValueBool(),
-			})
-		}
-		containers = append(containers, c)
 	}
-	return containers
+	return s
 }
 
-// members are a set's; those of a null or unknown set are none.
-func members[T any](r *expander, set types.Set) []T {
-	var values []T
-	if !set.IsNull() && !set.IsUnknown() {
-		r.diags.Append(set.ElementsAs(r.ctx, &values, false)...)
-	}
-	return values
+// withoutPod are the attributes of an object without the settings of its pods: their types, or their values.
+func withoutPod[T any](attributes map[string]T) map[string]T {
+	own := maps.Clone(attributes)
+	maps.DeleteFunc(own, func(name string, _ T) bool { return podFields[name] })
+	return own
 }
 
-// integerOrNil and boolOrNil are nil for null and unknown.
-func integerOrNil(value types.Int64) *int64 {
-	if value.IsUnknown() {
-		return nil
-	}
-	return value.ValueInt64Pointer()
-}
-
-func boolOrNil(value types.Bool) *bool {
-	if value.IsUnknown() {
-		return nil
-	}
-	return value.ValueBoolPointer()
-}
-
-func (w *flattener) securityContext(t attr.Type, s *trainingjob.SecurityContext) types.Object {
-	attributes := attributesOf(t)
+// canonicalSecurityContext is nil if nothing is set: {} means the same as null.
+func canonicalSecurityContext(s *trainingjob.SecurityContext) *trainingjob.SecurityContext {
 	if s == nil {
-		return types.ObjectNull(attributes)
+		return nil
 	}
-	m := securityContextModel{
-		RunAsUser: types.Int64PointerValue(s.RunAsUser), RunAsGroup: types.Int64PointerValue(s.RunAsGroup), RunAsNonRoot: types.BoolPointerValue(s.RunAsNonRoot),
-		FSGroup: types.Int64PointerValue(s.FSGroup), SupplementalGroups: w.set(types.Int64Type, s.SupplementalGroups, len(s.SupplementalGroups)),
-		SeccompProfile: types.ObjectNull(attributesOf(attributes["seccomp_profile"])), Capabilities: types.ObjectNull(attributesOf(attributes["capabilities"])),
-		ReadOnlyRootFilesystem: types.BoolPointerValue(s.ReadOnlyRootFilesystem), AllowPrivilegeEscalation: types.BoolPointerValue(s.AllowPrivilegeEscalation),
+	if s.SeccompProfile != nil && s.SeccompProfile.Type == "" {
+		s.SeccompProfile = nil
 	}
-	if p := s.SeccompProfile; p != nil {
-		m.SeccompProfile = w.objectOf(attributesOf(attributes["seccomp_profile"]), seccompProfileModel{
-			Type: types.StringValue(string(p.Type)), LocalhostProfile: textOrNull(p.LocalhostProfile),
-		})
+	if s.Capabilities != nil && len(s.Capabilities.Add)+len(s.Capabilities.Drop) == 0 {
+		s.Capabilities = nil
 	}
-	if c := s.Capabilities; c != nil {
-		m.Capabilities = w.objectOf(attributesOf(attributes["capabilities"]), capabilitiesModel{
-			Add: w.set(types.StringType, c.Add, len(c.Add)), Drop: w.set(types.StringType, c.Drop, len(c.Drop)),
-		})
+	if equality.Semantic.DeepEqual(*s, trainingjob.SecurityContext{}) {
+		return nil
 	}
-	return w.objectOf(attributes, m)
+	return s
 }
 
-func (w *flattener) initContainers(t attr.Type, containers []trainingjob.InitContainer) types.List {
-	attributes := attributesOf(t)
-	var models []initContainerModel
-	for _, c := range containers {
-		m := initContainerModel{
-			Name: types.StringValue(c.Name), Image: textOrNull(c.Image), Env: w.texts(c.Env),
-			Command: w.list(types.StringType, c.Command, len(c.Command)), Args: w.list(types.StringType, c.Args, len(c.Args)),
-			Resources: types.ObjectNull(attributesOf(attributes["resources"])),
-		}
-		var mounts []volumeMountModel
-		for _, v := range c.VolumeMounts {
-			mount := volumeMountModel{Name: types.StringValue(v.Name), MountPath: types.StringValue(v.MountPath), SubPath: textOrNull(v.SubPath), ReadOnly: types.BoolNull()}
-			if v.ReadOnly {
-				mount.ReadOnly = types.BoolValue(true)
-			}
-			mounts = append(mounts, mount)
-		}
-		m.VolumeMounts = w.list(types.ObjectType{AttrTypes: attributesOf(attributes["volume_mounts"])}, mounts, len(mounts))
-		if c.Resources != nil {
-			m.Resources = w.objectOf(attributesOf(attributes["resources"]), resourcesModel{Requests: w.amounts(c.Resources.Requests), Limits: w.amounts(c.Resources.Limits)})
-		}
-		models = append(models, m)
+// decode copies the value of an attribute to the API's value for it, which stays as it is if the attribute is null or
+// unknown.
+func (r *expander) decode(at path.Path, value attr.Value, to any) {
+	if fields := r.fields(at, value); fields != nil {
+		r.convert(at, fields, to)
 	}
-	return w.list(types.ObjectType{AttrTypes: attributes}, models, len(models))
 }
 
-func (w *flattener) set(element attr.Type, values any, length int) types.Set {
-	if length == 0 {
-		return types.SetNull(element)
+// decodeAll is decode for the attributes of an object.
+func (r *expander) decodeAll(at path.Path, attributes map[string]attr.Value, to any) {
+	fields := map[string]any{}
+	for name, value := range attributes {
+		if plain := r.fields(at.AtName(name), value); plain != nil {
+			fields[fieldOf(name)] = plain
+		}
 	}
-	set, diags := types.SetValueFrom(w.ctx, element, values)
+	r.convert(at, fields, to)
+}
+
+func (r *expander) convert(at path.Path, fields, to any) {
+	text, err := json.Marshal(fields)
+	if err == nil {
+		err = trainingjob.StrictDecode(text, to)
+	}
+	if err != nil {
+		r.diags.AddAttributeError(at, "Invalid attribute value", fmt.Sprintf("%s: %s", at, err))
+	}
+}
+
+// fields is a value as JSON; nil if it is null, unknown, or has a quantity that is none.
+func (r *expander) fields(at path.Path, value attr.Value) any {
+	if value.IsNull() || value.IsUnknown() || !r.hasQuantities(at, value) {
+		return nil
+	}
+	raw, err := value.ToTerraformValue(r.ctx)
+	if err != nil {
+		r.diags.AddAttributeError(at, "Invalid attribute value", err.Error())
+		return nil
+	}
+	return apifield.Naming(fieldOf).Expand(raw)
+}
+
+// hasQuantities reports whether every quantity in a value is one. It uses the text of the quantities' own validation, so
+// that the problem is reported once.
+func (r *expander) hasQuantities(at path.Path, value attr.Value) bool {
+	ok := true
+	switch v := value.(type) {
+	case quantity.Value:
+		if v.IsNull() || v.IsUnknown() {
+			return true
+		}
+		if _, err := v.Quantity(); err != nil {
+			r.diags.AddAttributeError(at, "Invalid quantity", fmt.Sprintf("%s: %s", at, err))
+			return false
+		}
+	case types.Object:
+		for name, attribute := range v.Attributes() {
+			ok = r.hasQuantities(at.AtName(name), attribute) && ok
+		}
+	case types.Map:
+		for key, entry := range v.Elements() {
+			ok = r.hasQuantities(at.AtMapKey(key), entry) && ok
+		}
+	case types.List:
+		for i, item := range v.Elements() {
+			ok = r.hasQuantities(at.AtListIndex(i), item) && ok
+		}
+	}
+	return ok
+}
+
+// flatten is a value of the API as that of the resource's attribute; what is empty is null.
+func flatten[T attr.Value](w *flattener, attribute string, live any) T {
+	value, _ := w.value(w.attributes[attribute], w.plain(live)).(T) // as the schema has it
+	return value
+}
+
+// plain is a value of the API as JSON; nil if it is empty.
+func (w *flattener) plain(live any) any {
+	text, err := json.Marshal(live)
+	var plain any
+	if err == nil {
+		err = plainjson.Unmarshal(text, &plain)
+	}
+	if err != nil {
+		w.diags.AddError("Cannot write JSON", err.Error())
+	}
+	if items, isList := plain.([]any); isList && len(items) == 0 {
+		return nil
+	}
+	return plain
+}
+
+func (w *flattener) value(attribute schema.Attribute, plain any) attr.Value {
+	kind := attribute.GetType()
+	raw := apifield.Naming(fieldOf).FlattenOne(w.ctx, attribute, plain, tftypes.NewValue(kind.TerraformType(w.ctx), nil))
+	value, err := kind.ValueFromTerraform(w.ctx, raw)
+	if err != nil {
+		w.diags.AddError("Cannot read the cluster's value", err.Error())
+	}
+	return value
+}
+
+// pod is an object of settings of pods, and of its own attributes besides.
+func (w *flattener) pod(attribute string, s trainingjob.PodSettings, own map[string]attr.Value) types.Object {
+	values, attributes := maps.Clone(own), attributesWithin(w.attributes[attribute])
+	if values == nil {
+		values = map[string]attr.Value{}
+	}
+	affinity, overrides := w.json(s.Affinity, s.Affinity == nil), w.json(s.PodOverrides, len(s.PodOverrides) == 0)
+	s.Affinity, s.PodOverrides = nil, nil
+	fields, _ := w.plain(s).(map[string]any)
+	for name := range podFields {
+		values[name] = w.value(attributes[name], fields[fieldOf(name)])
+	}
+	values["affinity"], values["pod_overrides"] = affinity, overrides
+	object, diags := types.ObjectValue(attributesOf(w.attributes[attribute].GetType()), values)
 	w.diags.Append(diags...)
-	return set
+	return object
 }

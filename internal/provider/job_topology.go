@@ -13,15 +13,6 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 )
 
-// topologyModel is attribute topology of training jobs and tasks.
-type topologyModel struct {
-	Required      types.String `tfsdk:"required"`
-	Preferred     types.String `tfsdk:"preferred"`
-	Unconstrained types.Bool   `tfsdk:"unconstrained"`
-	SliceSize     types.Int64  `tfsdk:"slice_size"`
-	SliceRequired types.String `tfsdk:"slice_required"`
-}
-
 // topologyAttribute describes the request for `pods`, of which an attribute counts how many there are. Rules that
 // concern several attributes are the job's.
 func topologyAttribute(description, pods, counted string) schema.SingleNestedAttribute {
@@ -48,28 +39,12 @@ func topologyAttribute(description, pods, counted string) schema.SingleNestedAtt
 
 // topology is nil if the attribute is not set.
 func (r *expander) topology(object types.Object) *trainingjob.Topology {
-	if object.IsNull() || object.IsUnknown() {
-		return nil
+	var t *trainingjob.Topology
+	r.decode(path.Root("topology"), object, &t)
+	if t != nil {
+		t.SliceSize = max(math.MinInt32, min(t.SliceSize, math.MaxInt32))
 	}
-	m := into[topologyModel](r, object)
-	return &trainingjob.Topology{
-		Required: m.Required.ValueString(), Preferred: m.Preferred.ValueString(), Unconstrained: m.Unconstrained.ValueBool(),
-		SliceSize: int(max(math.MinInt32, min(m.SliceSize.ValueInt64(), math.MaxInt32))), SliceRequired: m.SliceRequired.ValueString(),
-	}
-}
-
-func (w *flattener) topology(t *trainingjob.Topology) types.Object {
-	if t == nil {
-		return types.ObjectNull(attributesOf(w.types["topology"]))
-	}
-	m := topologyModel{
-		Required: textOrNull(t.Required), Preferred: textOrNull(t.Preferred), Unconstrained: types.BoolNull(),
-		SliceSize: countOrNull(int64(t.SliceSize)), SliceRequired: textOrNull(t.SliceRequired),
-	}
-	if t.Unconstrained {
-		m.Unconstrained = types.BoolValue(true)
-	}
-	return w.object("topology", m)
+	return t
 }
 
 // checkTopologyQueue refuses a topology of a training job without a queue, whose definition has no place for it.

@@ -86,11 +86,6 @@ type recoveryModel struct {
 	RecoverOnExitCodes  types.List  `tfsdk:"recover_on_exit_codes"`
 }
 
-type secretKeyModel struct {
-	SecretName types.String `tfsdk:"secret_name"`
-	Key        types.String `tfsdk:"key"`
-}
-
 type acceleratorModel struct {
 	Resource   types.String `tfsdk:"resource"`
 	Labels     types.Map    `tfsdk:"labels"`
@@ -111,7 +106,7 @@ type taskSpec struct {
 // validates, are as absent ones.
 func (m *taskModel) spec(ctx context.Context) (taskSpec, diag.Diagnostics) {
 	r := &expander{ctx: ctx}
-	envs, secrets := r.texts(m.Envs), r.secrets(m.Secrets)
+	envs := r.texts(m.Envs)
 	a := taskSpec{file: task.Task{NumNodes: 1}}
 	if text := m.YAML.ValueString(); text != "" {
 		given := skypilot.Given{
@@ -155,20 +150,21 @@ func (m *taskModel) spec(ctx context.Context) (taskSpec, diag.Diagnostics) {
 	a.contradicted = o.contradicted
 
 	t.Topology = r.topology(m.Topology)
-	t.Secrets = secrets
+	r.decode(path.Root("secrets"), m.Secrets, &t.Secrets)
 	t.SecretValues = slices.Sorted(maps.Keys(keysOf(m.SecretsWO)))
 	if !m.SecretsWOVersion.IsUnknown() {
 		t.SecretsVersion = m.SecretsWOVersion.ValueInt64Pointer()
 	}
 	t.TrainerImage, t.ImagePullPolicy = m.TrainerImage.ValueString(), corev1.PullPolicy(m.ImagePullPolicy.ValueString())
 	t.ImagePullSecrets = r.words(m.ImagePullSecrets)
-	for i, v := range elements[volumeModel](r, m.Volumes) {
-		t.Volumes = append(t.Volumes, r.volume(path.Root("volumes").AtListIndex(i), v))
-	}
 	t.AcceleratorLabels = r.acceleratorLabels(m.AcceleratorLabels)
-	t.PriorityClassName, t.NodeSelector, t.Tolerations = m.PriorityClassName.ValueString(), r.texts(m.NodeSelector), r.tolerations(m.Tolerations)
+	t.PriorityClassName, t.NodeSelector = m.PriorityClassName.ValueString(), r.texts(m.NodeSelector)
 	t.ServiceAccountName, t.RuntimeClassName = m.ServiceAccountName.ValueString(), m.RuntimeClassName.ValueString()
-	t.SecurityContext, t.InitContainers = r.securityContext(m.SecurityContext), r.initContainers(path.Root("init_containers"), m.InitContainers)
+	r.decode(path.Root("volumes"), m.Volumes, &t.Volumes)
+	r.decode(path.Root("tolerations"), m.Tolerations, &t.Tolerations)
+	r.decode(path.Root("init_containers"), m.InitContainers, &t.InitContainers)
+	r.decode(path.Root("security_context"), m.SecurityContext, &t.SecurityContext)
+	t.SecurityContext = canonicalSecurityContext(t.SecurityContext)
 	t.ActiveDeadlineSeconds = integerOrNil(m.ActiveDeadlineSeconds)
 	t.Annotations = r.texts(m.Annotations)
 	t.PodOverrides = trainingjob.CanonicalOverrides(r.json(m.PodOverrides))
@@ -240,19 +236,6 @@ func keysOf(value types.Map) map[string]bool {
 
 func absent(value types.Dynamic) bool {
 	return value.IsNull() || value.IsUnknown() || value.IsUnderlyingValueNull() || value.IsUnderlyingValueUnknown()
-}
-
-func (r *expander) secrets(value types.Map) map[string]task.SecretKey {
-	if value.IsNull() || value.IsUnknown() {
-		return nil
-	}
-	var models map[string]secretKeyModel
-	r.diags.Append(value.ElementsAs(r.ctx, &models, false)...)
-	secrets := make(map[string]task.SecretKey, len(models))
-	for name, m := range models {
-		secrets[name] = task.SecretKey{SecretName: m.SecretName.ValueString(), Key: m.Key.ValueString()}
-	}
-	return secrets
 }
 
 func (r *expander) recovery(value types.Object) task.Recovery {

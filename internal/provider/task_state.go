@@ -42,7 +42,7 @@ func withoutLabels(job *batchv1.Job, file map[string]string, attribute types.Map
 func (m *taskModel) readTask(ctx context.Context, live task.Task, imported bool) diag.Diagnostics {
 	a, diags := m.spec(ctx)
 	prior := a.Task
-	w := &flattener{ctx: ctx, types: attributesOf(taskSchema(ctx).Type())}
+	w := &flattener{ctx: ctx, attributes: taskSchema(ctx).Attributes}
 	changed := func(was, is any) bool { return !equality.Semantic.DeepEqual(was, is) }
 
 	for value, of := range map[*types.String]struct{ was, is string }{
@@ -65,7 +65,7 @@ func (m *taskModel) readTask(ctx context.Context, live task.Task, imported bool)
 		m.Queue = w.object("queue", queue)
 	}
 	if changed(prior.Topology, live.Topology) {
-		m.Topology = w.topology(live.Topology)
+		m.Topology = flatten[types.Object](w, "topology", live.Topology)
 	}
 	// A release of the provider may have another default; what runs keeps the image that it was made with.
 	if live.Image != prior.Image {
@@ -94,19 +94,19 @@ func (m *taskModel) readTask(ctx context.Context, live task.Task, imported bool)
 		m.Recovery = w.recovery(live.Recovery)
 	}
 	if changed(prior.Secrets, live.Secrets) {
-		m.Secrets = w.secrets(live.Secrets)
+		m.Secrets = flatten[types.Map](w, "secrets", live.Secrets)
 	}
 	if imported {
 		m.SecretsWOVersion = types.Int64PointerValue(live.SecretsVersion)
 	}
 	if changed(prior.Volumes, live.Volumes) {
-		m.Volumes = w.taskVolumes(live.Volumes)
+		m.Volumes = flatten[types.List](w, "volumes", live.Volumes)
 	}
 	if changed(prior.ImagePullSecrets, live.ImagePullSecrets) {
 		m.ImagePullSecrets = w.list(types.StringType, live.ImagePullSecrets, len(live.ImagePullSecrets))
 	}
 	if changed(prior.Tolerations, live.Tolerations) {
-		m.Tolerations = w.tolerations(w.types["tolerations"], live.Tolerations)
+		m.Tolerations = flatten[types.List](w, "tolerations", live.Tolerations)
 	}
 	if changed(prior.TerminationGracePeriodSeconds, live.TerminationGracePeriodSeconds) {
 		m.TerminationGracePeriodSeconds = types.Int64PointerValue(live.TerminationGracePeriodSeconds)
@@ -115,10 +115,10 @@ func (m *taskModel) readTask(ctx context.Context, live task.Task, imported bool)
 		m.ActiveDeadlineSeconds = types.Int64PointerValue(live.ActiveDeadlineSeconds)
 	}
 	if changed(prior.SecurityContext, live.SecurityContext) {
-		m.SecurityContext = w.securityContext(w.types["security_context"], live.SecurityContext)
+		m.SecurityContext = flatten[types.Object](w, "security_context", live.SecurityContext)
 	}
 	if changed(prior.InitContainers, live.InitContainers) {
-		m.InitContainers = w.initContainers(w.types["init_containers"], live.InitContainers)
+		m.InitContainers = flatten[types.List](w, "init_containers", live.InitContainers)
 	}
 	if changed(prior.TTLSecondsAfterFinished, live.TTLSecondsAfterFinished) {
 		m.TTLSecondsAfterFinished = types.Int64Null()
@@ -144,21 +144,13 @@ func queueSeen(asked, live string) string {
 
 func (w *flattener) recovery(r task.Recovery) types.Object {
 	if r.MaxRestartsOnErrors == 0 && len(r.RecoverOnExitCodes) == 0 {
-		return types.ObjectNull(attributesOf(w.types["recovery"]))
+		return types.ObjectNull(attributesOf(w.attributes["recovery"].GetType()))
 	}
 	m := recoveryModel{
 		MaxRestartsOnErrors: types.Int64Value(int64(r.MaxRestartsOnErrors)),
 		RecoverOnExitCodes:  w.list(types.NumberType, r.RecoverOnExitCodes, len(r.RecoverOnExitCodes)),
 	}
 	return w.object("recovery", m)
-}
-
-func (w *flattener) secrets(secrets map[string]task.SecretKey) types.Map {
-	models := map[string]secretKeyModel{}
-	for name, key := range secrets {
-		models[name] = secretKeyModel{SecretName: types.StringValue(key.SecretName), Key: types.StringValue(key.Key)}
-	}
-	return w.mapOf(types.ObjectType{AttrTypes: attributesOf(w.types["secrets"])}, models, len(models))
 }
 
 func (w *flattener) acceleratorLabels(table map[string]accelerator.Definition) types.Map {
@@ -170,14 +162,5 @@ func (w *flattener) acceleratorLabels(table map[string]accelerator.Definition) t
 		}
 		models[name] = acceleratorModel{Resource: textOrNull(d.Resource), Labels: w.lists(d.Labels), Topologies: w.texts(topologies)}
 	}
-	return w.mapOf(types.ObjectType{AttrTypes: attributesOf(w.types["accelerator_labels"])}, models, len(models))
-}
-
-func (w *flattener) taskVolumes(volumes []task.Volume) types.List {
-	element := attributesOf(w.types["volumes"])
-	var models []volumeModel
-	for _, v := range volumes {
-		models = append(models, w.volume(element, v))
-	}
-	return w.list(types.ObjectType{AttrTypes: element}, models, len(models))
+	return w.mapOf(types.ObjectType{AttrTypes: attributesOf(w.attributes["accelerator_labels"].GetType())}, models, len(models))
 }

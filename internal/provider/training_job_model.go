@@ -1,8 +1,8 @@
 package provider
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -12,7 +12,6 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/dataset"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	_ "github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob/strategicmerge" // for pod_overrides
-	"github.com/elastic-training/terraform-provider-elastic/internal/provider/quantity"
 )
 
 // trainingJobModel is the resource's value in configuration, plan and state.
@@ -77,22 +76,7 @@ type runModel struct {
 	Aggregation   types.String  `tfsdk:"aggregation"`
 }
 
-type podModel struct {
-	PriorityClassName             types.String `tfsdk:"priority_class_name"`
-	Resources                     types.Object `tfsdk:"resources"`
-	NodeSelector                  types.Map    `tfsdk:"node_selector"`
-	Tolerations                   types.List   `tfsdk:"tolerations"`
-	Affinity                      types.String `tfsdk:"affinity"`
-	Env                           types.Map    `tfsdk:"env"`
-	Labels                        types.Map    `tfsdk:"labels"`
-	Annotations                   types.Map    `tfsdk:"annotations"`
-	TerminationGracePeriodSeconds types.Int64  `tfsdk:"termination_grace_period_seconds"`
-	RuntimeClassName              types.String `tfsdk:"runtime_class_name"`
-	SecurityContext               types.Object `tfsdk:"security_context"`
-	InitContainers                types.List   `tfsdk:"init_containers"`
-	PodOverrides                  types.String `tfsdk:"pod_overrides"`
-}
-
+// workersModel holds what is not of the pods alone.
 type workersModel struct {
 	Min                  types.Int64  `tfsdk:"min"`
 	Max                  types.Int64  `tfsdk:"max"`
@@ -102,18 +86,6 @@ type workersModel struct {
 	Processes            types.Int64  `tfsdk:"processes"`
 	Step                 types.Int64  `tfsdk:"step"`
 	RestartInterval      types.Int64  `tfsdk:"restart_interval_seconds"`
-	podModel
-}
-
-type checkpointModel struct {
-	Steps     types.Int64  `tfsdk:"interval_steps"`
-	KeepMax   types.Int64  `tfsdk:"max_to_keep"`
-	Directory types.String `tfsdk:"directory"`
-}
-
-type evaluationModel struct {
-	Steps  types.Int64 `tfsdk:"interval_steps"`
-	Epochs types.Int64 `tfsdk:"interval_epochs"`
 }
 
 type jobQueueModel struct {
@@ -122,46 +94,13 @@ type jobQueueModel struct {
 	MinPriorityClass types.String `tfsdk:"min_workload_priority_class"`
 }
 
-type resourcesModel struct {
-	Requests types.Map `tfsdk:"requests"`
-	Limits   types.Map `tfsdk:"limits"`
-}
-
-type tolerationModel struct {
-	Key               types.String `tfsdk:"key"`
-	Operator          types.String `tfsdk:"operator"`
-	Value             types.String `tfsdk:"value"`
-	Effect            types.String `tfsdk:"effect"`
-	TolerationSeconds types.Int64  `tfsdk:"toleration_seconds"`
-}
-
-type jobVolumeModel struct {
-	volumeModel
-	Mount types.String `tfsdk:"mount_on"`
-}
-
-type volumeModel struct {
-	Name      types.String `tfsdk:"name"`
-	MountPath types.String `tfsdk:"mount_path"`
-	PVC       types.String `tfsdk:"claim_name"`
-	HostPath  types.String `tfsdk:"host_path"`
-	ConfigMap types.String `tfsdk:"config_map"`
-	EmptyDir  types.Object `tfsdk:"empty_dir"`
-	ReadOnly  types.Bool   `tfsdk:"read_only"`
-}
-
-type emptyDirModel struct {
-	Medium    types.String   `tfsdk:"medium"`
-	SizeLimit quantity.Value `tfsdk:"size_limit"`
-}
-
 func (m *trainingJobModel) subject() subject { return m.subjectOf("training_job") }
 
 // definition is the training job that the model describes. Unknown values, of which there are some while Terraform
 // validates, count as absent; absent values with a default have it.
 func (m *trainingJobModel) definition(ctx context.Context) (trainingjob.Definition, diag.Diagnostics) {
 	r := &expander{ctx: ctx}
-	trained, data, run, workers := into[trainedModel](r, m.Model), into[dataModel](r, m.Data), into[runModel](r, m.Training), into[workersModel](r, m.Workers)
+	trained, data, run, workers := into[trainedModel](r, m.Model), into[dataModel](r, m.Data), into[runModel](r, m.Training), r.workers(m.Workers)
 	d := trainingjob.Definition{
 		Job: trainingjob.Job{
 			Name: m.Name.ValueString(), Namespace: orDefault(m.Namespace, corev1.NamespaceDefault),
@@ -178,10 +117,12 @@ func (m *trainingJobModel) definition(ctx context.Context) (trainingjob.Definiti
 		Settings: trainingjob.Settings{
 			Image: m.Image.ValueString(), ImagePullPolicy: corev1.PullPolicy(m.ImagePullPolicy.ValueString()),
 			ImagePullSecrets: r.words(m.ImagePullSecrets), ServiceAccountName: m.ServiceAccountName.ValueString(),
-			Volumes: r.volumes(m.Volumes),
-			Master:  r.pod(path.Root("master"), into[podModel](r, m.Master)),
-			Workers: r.pod(path.Root("workers"), workers.podModel),
+			Master: r.pod(path.Root("master"), m.Master), Workers: r.pod(path.Root("workers"), m.Workers),
 		},
+	}
+	r.decode(path.Root("volumes"), m.Volumes, &d.Volumes)
+	for i := range d.Volumes {
+		d.Volumes[i].Mount = cmp.Or(d.Volumes[i].Mount, trainingjob.MountAll)
 	}
 	if !m.Data.IsNull() { // unless the command has its own
 		d.Job.Data = trainingjob.Data{
@@ -207,6 +148,16 @@ func (m *trainingJobModel) definition(ctx context.Context) (trainingjob.Definiti
 		d.Job.Restart.Processes = n
 	}
 	return d, r.diags
+}
+
+// workers are the attributes that are not of the pods alone; those of a null or unknown object are null.
+func (r *expander) workers(object types.Object) workersModel {
+	if object.IsNull() || object.IsUnknown() {
+		return workersModel{}
+	}
+	own, diags := types.ObjectValue(withoutPod(object.AttributeTypes(r.ctx)), withoutPod(object.Attributes()))
+	r.diags.Append(diags...)
+	return into[workersModel](r, own)
 }
 
 // restart is what only a command that is restarted has; nil if all of it is as it is by default.
@@ -254,12 +205,8 @@ func (r *expander) csv(object types.Object) *trainingjob.CSV {
 
 // checkpoint is nil if the attribute is not set: job.json then has no such field either.
 func (r *expander) checkpoint(object types.Object) *trainingjob.Checkpoint {
-	m := into[checkpointModel](r, object)
-	c := trainingjob.Checkpoint{Steps: m.Steps.ValueInt64(), Directory: m.Directory.ValueString()}
-	if !m.KeepMax.IsNull() && !m.KeepMax.IsUnknown() {
-		c.KeepMax = new(int(m.KeepMax.ValueInt64()))
-	}
-	if c == (trainingjob.Checkpoint{}) {
+	var c trainingjob.Checkpoint
+	if r.decode(path.Root("checkpoint"), object, &c); c == (trainingjob.Checkpoint{}) {
 		return nil
 	}
 	return &c
@@ -267,47 +214,9 @@ func (r *expander) checkpoint(object types.Object) *trainingjob.Checkpoint {
 
 // evaluation is nil if the attribute is not set, as checkpoint is.
 func (r *expander) evaluation(object types.Object) *trainingjob.Evaluation {
-	m := into[evaluationModel](r, object)
-	e := trainingjob.Evaluation{Steps: m.Steps.ValueInt64(), Epochs: m.Epochs.ValueInt64()}
-	if e == (trainingjob.Evaluation{}) {
+	var e trainingjob.Evaluation
+	if r.decode(path.Root("evaluation"), object, &e); e == (trainingjob.Evaluation{}) {
 		return nil
 	}
 	return &e
-}
-
-func (r *expander) pod(at path.Path, m podModel) trainingjob.PodSettings {
-	s := trainingjob.PodSettings{
-		PriorityClassName: m.PriorityClassName.ValueString(),
-		Resources:         r.resources(at, m.Resources),
-		NodeSelector:      r.texts(m.NodeSelector),
-		Tolerations:       r.tolerations(m.Tolerations),
-		Env:               r.texts(m.Env),
-		Labels:            r.texts(m.Labels),
-		Annotations:       r.texts(m.Annotations),
-		RuntimeClassName:  m.RuntimeClassName.ValueString(),
-		SecurityContext:   r.securityContext(m.SecurityContext),
-		InitContainers:    r.initContainers(at.AtName("init_containers"), m.InitContainers),
-		PodOverrides:      trainingjob.CanonicalOverrides(r.json(m.PodOverrides)),
-	}
-	if !m.TerminationGracePeriodSeconds.IsUnknown() {
-		s.TerminationGracePeriodSeconds = m.TerminationGracePeriodSeconds.ValueInt64Pointer()
-	}
-	if text := r.json(m.Affinity); text != nil {
-		s.Affinity = &corev1.Affinity{}
-		if err := trainingjob.StrictDecode(text, s.Affinity); err != nil {
-			r.diags.AddAttributeError(at.AtName("affinity"), "Not an affinity",
-				fmt.Sprintf("%s is not an affinity as the API has it: %s. It has nodeAffinity, podAffinity and podAntiAffinity.", at.AtName("affinity"), err))
-		}
-	}
-	return s
-}
-
-func (r *expander) volumes(list types.List) []trainingjob.Volume {
-	var volumes []trainingjob.Volume
-	for i, m := range elements[jobVolumeModel](r, list) {
-		v := r.volume(path.Root("volumes").AtListIndex(i), m.volumeModel)
-		v.Mount = orDefault(m.Mount, trainingjob.MountAll)
-		volumes = append(volumes, v)
-	}
-	return volumes
 }

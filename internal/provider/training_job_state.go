@@ -108,12 +108,12 @@ func isInactive(w *kueue.Workload) bool { return standingOf(w).phase == workload
 // user's spelling, and absent values stay absent.
 func (m *trainingJobModel) readDefinition(ctx context.Context, live trainingjob.Definition) diag.Diagnostics {
 	prior, diags := m.definition(ctx)
-	w := &flattener{ctx: ctx, types: attributesOf(trainingJobSchema(ctx).Type())}
+	w := &flattener{ctx: ctx, attributes: trainingJobSchema(ctx).Attributes}
 	changed := func(was, is any, isUnset bool) bool { return isUnset || !equality.Semantic.DeepEqual(was, is) }
 
 	modelOf := func(d trainingjob.Definition) any { return []string{d.ModelText, d.Job.Model.Name} }
 	if changed(modelOf(prior), modelOf(live), false) {
-		m.Model = types.ObjectNull(attributesOf(w.types["model"]))
+		m.Model = types.ObjectNull(attributesOf(w.attributes["model"].GetType()))
 		if live.ModelText != "" || live.Job.Model.Name != "" {
 			m.Model = w.object("model", trainedModel{File: textOrNull(live.ModelText), Name: textOrNull(live.Job.Model.Name)})
 		}
@@ -125,25 +125,24 @@ func (m *trainingJobModel) readDefinition(ctx context.Context, live trainingjob.
 		m.Training = w.training(live.Job.Training)
 	}
 	if changed(prior.Master, live.Master, false) {
-		m.Master = w.object("master", w.pod("master", live.Master))
+		m.Master = w.pod("master", live.Master, nil)
 	}
 	workersOf := func(d trainingjob.Definition) any {
 		return []any{d.Min, d.Max, d.MinPriorityClassName, d.Job.Command, d.Job.Elastic, d.Job.Restart, d.Job.Step, d.Workers}
 	}
 	if changed(workersOf(prior), workersOf(live), m.Workers.IsNull()) {
-		m.Workers = w.object("workers", workersModel{
+		m.Workers = w.pod("workers", live.Workers, w.objectOf(withoutPod(attributesOf(w.attributes["workers"].GetType())), workersModel{
 			Min: types.Int64Value(int64(live.Min)), Max: types.Int64Value(int64(live.Max)),
 			MinPriorityClassName: textOrNull(live.MinPriorityClassName),
 			Command:              w.list(types.StringType, live.Job.Command, len(live.Job.Command)), Elastic: textOrNull(live.Job.Elastic),
 			Processes: processesOf(live), Step: countOrNull(int64(live.Job.Step)), RestartInterval: restartIntervalOf(live.Job),
-			podModel: w.pod("workers", live.Workers),
-		})
+		}).Attributes())
 	}
 	if changed(prior.Queue.Place(), live.Queue.Place(), false) {
-		m.Topology = w.topology(live.Queue.Place())
+		m.Topology = flatten[types.Object](w, "topology", live.Queue.Place())
 	}
 	if changed(prior.Queue.Classes(), live.Queue.Classes(), false) {
-		m.Queue = types.ObjectNull(attributesOf(w.types["queue"]))
+		m.Queue = types.ObjectNull(attributesOf(w.attributes["queue"].GetType()))
 		if q := live.Queue; q != nil {
 			m.Queue = w.object("queue", jobQueueModel{
 				Name: types.StringValue(q.Name), PriorityClass: textOrNull(q.PriorityClass), MinPriorityClass: textOrNull(q.MinPriorityClass),
@@ -151,35 +150,16 @@ func (m *trainingJobModel) readDefinition(ctx context.Context, live trainingjob.
 		}
 	}
 	if changed(prior.Job.Checkpoint, live.Job.Checkpoint, false) {
-		m.Checkpoint = types.ObjectNull(attributesOf(w.types["checkpoint"]))
-		if c := live.Job.Checkpoint; c != nil {
-			value := checkpointModel{Steps: types.Int64Null(), Directory: textOrNull(c.Directory)}
-			if c.Steps > 0 {
-				value.Steps = types.Int64Value(c.Steps)
-			}
-			if c.KeepMax != nil {
-				value.KeepMax = types.Int64Value(int64(*c.KeepMax))
-			}
-			m.Checkpoint = w.object("checkpoint", value)
-		}
+		m.Checkpoint = flatten[types.Object](w, "checkpoint", live.Job.Checkpoint)
 	}
 	if changed(prior.Job.Evaluation, live.Job.Evaluation, false) {
-		m.Evaluation = types.ObjectNull(attributesOf(w.types["evaluation"]))
-		if e := live.Job.Evaluation; e != nil {
-			value := evaluationModel{Steps: types.Int64Null(), Epochs: types.Int64Null()}
-			for number, is := range map[*types.Int64]int64{&value.Steps: e.Steps, &value.Epochs: e.Epochs} {
-				if is > 0 {
-					*number = types.Int64Value(is)
-				}
-			}
-			m.Evaluation = w.object("evaluation", value)
-		}
+		m.Evaluation = flatten[types.Object](w, "evaluation", live.Job.Evaluation)
 	}
 	if changed(prior.ActiveDeadlineSeconds, live.ActiveDeadlineSeconds, false) {
 		m.ActiveDeadlineSeconds = types.Int64PointerValue(live.ActiveDeadlineSeconds)
 	}
 	if changed(prior.Volumes, live.Volumes, false) {
-		m.Volumes = w.volumes(live.Volumes)
+		m.Volumes = flatten[types.List](w, "volumes", live.Volumes)
 	}
 	if changed(prior.ImagePullSecrets, live.ImagePullSecrets, false) {
 		m.ImagePullSecrets = w.list(types.StringType, live.ImagePullSecrets, len(live.ImagePullSecrets))
@@ -198,7 +178,7 @@ func (m *trainingJobModel) readDefinition(ctx context.Context, live trainingjob.
 // data is null for a command that has its own.
 func (w *flattener) data(d trainingjob.Data) types.Object {
 	if d == (trainingjob.Data{}) {
-		return types.ObjectNull(attributesOf(w.types["data"]))
+		return types.ObjectNull(attributesOf(w.attributes["data"].GetType()))
 	}
 	return w.object("data", dataModel{
 		Training: types.StringValue(d.Training), Validation: textOrNull(d.Validation), Format: types.StringValue(d.Format), Codec: types.StringValue(d.Codec),
@@ -209,7 +189,7 @@ func (w *flattener) data(d trainingjob.Data) types.Object {
 // training is null for a command that has its own.
 func (w *flattener) training(t trainingjob.Training) types.Object {
 	if t == (trainingjob.Training{}) {
-		return types.ObjectNull(attributesOf(w.types["training"]))
+		return types.ObjectNull(attributesOf(w.attributes["training"].GetType()))
 	}
 	return w.object("training", runModel{
 		Epochs: types.Int64Value(int64(t.Epochs)), MinibatchSize: types.Int64Value(int64(t.MinibatchSize)),
@@ -241,43 +221,9 @@ func countOrNull(n int64) types.Int64 {
 }
 
 func (w *flattener) csv(c *trainingjob.CSV) types.Object {
-	attributes := attributesOf(attributesOf(w.types["data"])["csv"])
+	attributes := attributesOf(attributesOf(w.attributes["data"].GetType())["csv"])
 	if c == nil {
 		return types.ObjectNull(attributes)
 	}
 	return w.objectOf(attributes, csvModel{Columns: w.lists(c.Columns), Words: w.lists(c.Words)})
-}
-
-func (w *flattener) pod(attribute string, s trainingjob.PodSettings) podModel {
-	attributes := attributesOf(w.types[attribute])
-	m := podModel{
-		PriorityClassName:             textOrNull(s.PriorityClassName),
-		Resources:                     types.ObjectNull(attributesOf(attributes["resources"])),
-		NodeSelector:                  w.texts(s.NodeSelector),
-		Affinity:                      w.json(s.Affinity, s.Affinity == nil),
-		Env:                           w.texts(s.Env),
-		Labels:                        w.texts(s.Labels),
-		Annotations:                   w.texts(s.Annotations),
-		TerminationGracePeriodSeconds: types.Int64PointerValue(s.TerminationGracePeriodSeconds),
-		RuntimeClassName:              textOrNull(s.RuntimeClassName),
-		SecurityContext:               w.securityContext(attributes["security_context"], s.SecurityContext),
-		InitContainers:                w.initContainers(attributes["init_containers"], s.InitContainers),
-		PodOverrides:                  w.json(s.PodOverrides, len(s.PodOverrides) == 0),
-	}
-	if s.Resources != nil {
-		m.Resources = w.objectOf(attributesOf(attributes["resources"]), resourcesModel{
-			Requests: w.amounts(s.Resources.Requests), Limits: w.amounts(s.Resources.Limits),
-		})
-	}
-	m.Tolerations = w.tolerations(attributes["tolerations"], s.Tolerations)
-	return m
-}
-
-func (w *flattener) volumes(volumes []trainingjob.Volume) types.List {
-	element := attributesOf(w.types["volumes"])
-	var models []jobVolumeModel
-	for _, v := range volumes {
-		models = append(models, jobVolumeModel{volumeModel: w.volume(element, v), Mount: types.StringValue(v.Mount)})
-	}
-	return w.list(types.ObjectType{AttrTypes: element}, models, len(models))
 }

@@ -439,3 +439,10 @@ func TestProblemsFindTheirAttributes(t *testing.T) {
 		})
 	}
 }
+
+func TestPodSettingsHaveAnAttributeForEveryFieldAndNoOther(t *testing.T) {
+	want := slices.Sorted(maps.Keys(podFields))
+	if got := slices.Sorted(maps.Keys(podAttributes("", ""))); !slices.Equal(got, want) {
+		t.Errorf("attributes %v, fields of trainingjob.PodSettings %v", got, want)
+	}
+}

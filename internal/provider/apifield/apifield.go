@@ -8,6 +8,9 @@
 package apifield
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -37,9 +40,16 @@ func Camel(attribute string) string {
 	return strings.Join(words, "")
 }
 
+// Naming is the name of the field that an attribute stands for: Camel for objects of Kubernetes.
+type Naming func(attribute string) string
+
+// Expand is Naming.Expand for objects of Kubernetes.
+func Expand(value tftypes.Value) any { return Naming(Camel).Expand(value) }
+
 // Expand is a value as the API's JSON: objects with the fields' names, maps with their own keys, whole numbers as
-// int64. It omits null and unknown values, except for items of lists, so that the other items keep their places.
-func Expand(value tftypes.Value) any {
+// int64, sets as lists in order. It omits null and unknown values, except for items of lists, so that the other items
+// keep their places.
+func (n Naming) Expand(value tftypes.Value) any {
 	if value.IsNull() || !value.IsKnown() {
 		return nil
 	}
@@ -55,22 +65,42 @@ func Expand(value tftypes.Value) any {
 		items := as[[]tftypes.Value](value)
 		list := make([]any, len(items))
 		for i, item := range items {
-			if list[i] = Expand(item); list[i] == nil {
+			if list[i] = n.Expand(item); list[i] == nil {
 				list[i] = empty(item.Type())
 			}
 		}
 		return list
+	case kind.Is(tftypes.Set{}):
+		return n.members(as[[]tftypes.Value](value))
 	case kind.Is(tftypes.Map{}):
-		return fields(value, func(key string) string { return key })
+		return n.fields(value, func(key string) string { return key })
 	default:
-		return fields(value, Camel)
+		return n.fields(value, n)
 	}
 }
 
-func fields(value tftypes.Value, name func(string) string) map[string]any {
+// members are the known ones of a set of texts or numbers.
+func (n Naming) members(set []tftypes.Value) []any {
+	members := []any{}
+	for _, member := range set {
+		if expanded := n.Expand(member); expanded != nil {
+			members = append(members, expanded)
+		}
+	}
+	slices.SortFunc(members, func(a, b any) int {
+		whole, isWhole := a.(int64)
+		if other, ok := b.(int64); ok && isWhole {
+			return cmp.Compare(whole, other)
+		}
+		return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b))
+	})
+	return members
+}
+
+func (n Naming) fields(value tftypes.Value, name Naming) map[string]any {
 	named := map[string]any{}
 	for key, entry := range as[map[string]tftypes.Value](value) {
-		if expanded := Expand(entry); expanded != nil {
+		if expanded := n.Expand(entry); expanded != nil {
 			named[name(key)] = expanded
 		}
 	}

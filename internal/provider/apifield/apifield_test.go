@@ -91,6 +91,31 @@ func TestExpandLeavesOutWhatIsNotThere(t *testing.T) {
 	}
 }
 
+func TestANamingAppliesToSetsAndNestedMapsInBothDirections(t *testing.T) {
+	naming := apifield.Naming(func(attribute string) string { return attribute })
+	attributes := map[string]schema.Attribute{
+		"run_as_user": schema.Int64Attribute{},
+		"group_ids":   schema.SetAttribute{ElementType: types.Int64Type},
+		"drop_names":  schema.SetAttribute{ElementType: types.StringType},
+		"secret_keys": schema.MapNestedAttribute{NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{"secret_name": schema.StringAttribute{}}}},
+	}
+	live := map[string]any{
+		"run_as_user": int64(5), "group_ids": []any{int64(9), int64(10)}, "drop_names": []any{"A", "B"},
+		"secret_keys": map[string]any{"TOKEN": map[string]any{"secret_name": "s"}},
+	}
+	got := map[string]any{}
+	for name, value := range naming.Flatten(t.Context(), attributes, live, nil) {
+		got[name] = naming.Expand(value)
+	}
+	if diff := cmp.Diff(live, got); diff != "" {
+		t.Error(diff)
+	}
+	unordered := tftypes.NewValue(tftypes.Set{ElementType: tftypes.String}, []tftypes.Value{text("b"), text("a"), tftypes.NewValue(tftypes.String, tftypes.UnknownValue)})
+	if diff := cmp.Diff([]any{"a", "b"}, apifield.Expand(unordered)); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestFlattenKeepsPriorValuesOfEqualMeaning(t *testing.T) {
 	quota := func(spelled string) map[string]any {
 		return map[string]any{"fairSharing": map[string]any{"weight": spelled}}

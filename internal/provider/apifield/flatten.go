@@ -12,22 +12,28 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/provider/quantity"
 )
 
+// Flatten is Naming.Flatten for objects of Kubernetes.
+func Flatten(ctx context.Context, attributes map[string]schema.Attribute, live map[string]any, prior map[string]tftypes.Value) map[string]tftypes.Value {
+	return Naming(Camel).Flatten(ctx, attributes, live, prior)
+}
+
 // Flatten converts fields of the API's JSON to values of the attributes. It keeps the prior value if that means the
 // same as the API's: another spelling of a quantity, or an empty value for an absent field. If both are absent, the
 // value is the attribute's default. Flatten ignores fields without an attribute.
-func Flatten(ctx context.Context, attributes map[string]schema.Attribute, live map[string]any, prior map[string]tftypes.Value) map[string]tftypes.Value {
+func (n Naming) Flatten(ctx context.Context, attributes map[string]schema.Attribute, live map[string]any, prior map[string]tftypes.Value) map[string]tftypes.Value {
 	values := make(map[string]tftypes.Value, len(attributes))
 	for name, attribute := range attributes {
 		before, had := prior[name]
 		if !had {
 			before = tftypes.NewValue(attribute.GetType().TerraformType(ctx), nil)
 		}
-		values[name] = flatten(ctx, attribute, live[Camel(name)], before)
+		values[name] = n.FlattenOne(ctx, attribute, live[n(name)], before)
 	}
 	return values
 }
 
-func flatten(ctx context.Context, attribute schema.Attribute, live any, prior tftypes.Value) tftypes.Value {
+// FlattenOne is Flatten for the value of one attribute.
+func (n Naming) FlattenOne(ctx context.Context, attribute schema.Attribute, live any, prior tftypes.Value) tftypes.Value {
 	if live == nil {
 		if !prior.IsNull() && prior.IsKnown() && isEmpty(prior) {
 			return prior
@@ -37,7 +43,7 @@ func flatten(ctx context.Context, attribute schema.Attribute, live any, prior tf
 	kind := attribute.GetType().TerraformType(ctx)
 	switch a := attribute.(type) {
 	case schema.SingleNestedAttribute:
-		return tftypes.NewValue(kind, Flatten(ctx, a.Attributes, object(live), attributesOf(prior)))
+		return tftypes.NewValue(kind, n.Flatten(ctx, a.Attributes, object(live), attributesOf(prior)))
 	case schema.ListNestedAttribute:
 		element, _ := kind.(tftypes.List)
 		before := itemsOf(prior)
@@ -47,19 +53,29 @@ func flatten(ctx context.Context, attribute schema.Attribute, live any, prior tf
 			if i < len(before) {
 				was = attributesOf(before[i])
 			}
-			items = append(items, tftypes.NewValue(element.ElementType, Flatten(ctx, a.NestedObject.Attributes, object(item), was)))
+			items = append(items, tftypes.NewValue(element.ElementType, n.Flatten(ctx, a.NestedObject.Attributes, object(item), was)))
 		}
 		return tftypes.NewValue(kind, items)
 	case schema.ListAttribute:
-		items := []tftypes.Value{}
-		for _, item := range list(live) {
-			items = append(items, tftypes.NewValue(tftypes.String, item))
-		}
-		return tftypes.NewValue(kind, items)
+		return tftypes.NewValue(kind, itemsOfType(a.ElementType.TerraformType(ctx), live))
+	case schema.SetAttribute:
+		return tftypes.NewValue(kind, itemsOfType(a.ElementType.TerraformType(ctx), live))
 	case schema.MapAttribute:
 		entries := map[string]tftypes.Value{}
 		for key, entry := range object(live) {
 			entries[key] = tftypes.NewValue(tftypes.String, entry)
+		}
+		return tftypes.NewValue(kind, entries)
+	case schema.MapNestedAttribute:
+		element, _ := kind.(tftypes.Map)
+		before := attributesOf(prior)
+		entries := map[string]tftypes.Value{}
+		for key, entry := range object(live) {
+			var was map[string]tftypes.Value
+			if value, had := before[key]; had {
+				was = attributesOf(value)
+			}
+			entries[key] = tftypes.NewValue(element.ElementType, n.Flatten(ctx, a.NestedObject.Attributes, object(entry), was))
 		}
 		return tftypes.NewValue(kind, entries)
 	case schema.Int64Attribute:
@@ -187,6 +203,14 @@ func itemsOf(list tftypes.Value) []tftypes.Value {
 		return nil
 	}
 	return as[[]tftypes.Value](list)
+}
+
+func itemsOfType(kind tftypes.Type, live any) []tftypes.Value {
+	items := []tftypes.Value{}
+	for _, item := range list(live) {
+		items = append(items, tftypes.NewValue(kind, item))
+	}
+	return items
 }
 
 func object(live any) map[string]any {
