@@ -68,15 +68,6 @@ type Value struct {
 	basetypes.StringValue
 }
 
-// New is a known quantity, spelled as given.
-func New(text string) Value { return Value{StringValue: basetypes.NewStringValue(text)} }
-
-// Null is no quantity.
-func Null() Value { return Value{StringValue: basetypes.NewStringNull()} }
-
-// Unknown is a quantity that is known after apply.
-func Unknown() Value { return Value{StringValue: basetypes.NewStringUnknown()} }
-
 // Type is the type of this value.
 func (Value) Type(context.Context) attr.Type { return Type{} }
 

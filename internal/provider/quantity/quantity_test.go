@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"pgregory.net/rapid"
@@ -29,14 +30,14 @@ func TestTheSameAmountIsTheSameValue(t *testing.T) {
 		{"100Ei", "102400Pi", true},
 	} {
 		t.Run(fmt.Sprintf("%s and %s: %t", c.a, c.b, c.same), func(t *testing.T) {
-			got, diags := New(c.a).StringSemanticEquals(t.Context(), New(c.b))
+			got, diags := known(c.a).StringSemanticEquals(t.Context(), known(c.b))
 			if got != c.same || diags.HasError() {
 				t.Errorf("got %t, %v", got, diags)
 			}
 		})
 	}
 	t.Run("null is no amount", func(t *testing.T) {
-		if got, _ := Null().StringSemanticEquals(t.Context(), New("0")); got {
+		if got, _ := null().StringSemanticEquals(t.Context(), known("0")); got {
 			t.Error("null equals zero")
 		}
 	})
@@ -65,7 +66,7 @@ func TestCanonicalIsARoundTrip(t *testing.T) {
 		if err != nil || again != canonical {
 			t.Fatalf("%q is canonically %q, and that %q (%v)", text, canonical, again, err)
 		}
-		if same, _ := New(text).StringSemanticEquals(t.Context(), New(canonical)); !same {
+		if same, _ := known(text).StringSemanticEquals(t.Context(), known(canonical)); !same {
 			t.Fatalf("%q and its canonical form %q differ", text, canonical)
 		}
 	})
@@ -75,10 +76,10 @@ func TestEqualityIsThatOfTheAmounts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := spelling().Draw(t, "a"), spelling().Draw(t, "b")
 		x, y := resource.MustParse(a), resource.MustParse(b)
-		if got := sameAmount(New(a), New(b)); got != (x.Cmp(y) == 0) {
+		if got := sameAmount(known(a), known(b)); got != (x.Cmp(y) == 0) {
 			t.Fatalf("%q and %q: %t", a, b, got)
 		}
-		if sameAmount(New(a), New(b)) != sameAmount(New(b), New(a)) {
+		if sameAmount(known(a), known(b)) != sameAmount(known(b), known(a)) {
 			t.Fatalf("%q and %q: not symmetric", a, b)
 		}
 	})
@@ -115,14 +116,14 @@ func TestWhatIsNoQuantityIsRefusedWithWhatMayBeMeant(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%q", text), func(t *testing.T) {
 			var resp xattr.ValidateAttributeResponse
-			New(text).ValidateAttribute(t.Context(), xattr.ValidateAttributeRequest{Path: path.Root("cpu")}, &resp)
+			known(text).ValidateAttribute(t.Context(), xattr.ValidateAttributeRequest{Path: path.Root("cpu")}, &resp)
 			if len(resp.Diagnostics) != 1 || resp.Diagnostics[0].Detail() != "cpu: "+message {
 				t.Errorf("got %v, want the attribute and: %s", resp.Diagnostics, message)
 			}
 		})
 	}
 	t.Run("null and unknown are fine", func(t *testing.T) {
-		for _, value := range []Value{Null(), Unknown()} {
+		for _, value := range []Value{null(), unknown()} {
 			var resp xattr.ValidateAttributeResponse
 			value.ValidateAttribute(t.Context(), xattr.ValidateAttributeRequest{}, &resp)
 			if len(resp.Diagnostics) != 0 {
@@ -178,3 +179,9 @@ func TestTheTypeKeepsWhatTerraformSends(t *testing.T) {
 		t.Error("the type equals another, or not itself")
 	}
 }
+
+func known(text string) Value { return Value{StringValue: basetypes.NewStringValue(text)} }
+
+func null() Value { return Value{StringValue: basetypes.NewStringNull()} }
+
+func unknown() Value { return Value{StringValue: basetypes.NewStringUnknown()} }

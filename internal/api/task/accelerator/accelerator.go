@@ -1,5 +1,5 @@
 // Package accelerator knows what an accelerator is called on nodes: from its name ("T4") to the labels by which clouds,
-// node labellers and people mark the nodes that have it, and back. One table says it, and users extend the table.
+// node labellers and people mark the nodes that have it. One table says it, and users extend the table.
 //
 // SkyPilot asks the cluster which labels are in use and writes one of them. Here a pod accepts a node by any of them,
 // so that the same task runs on every cluster, and on one of mixed nodes.
@@ -188,24 +188,6 @@ func (t *Table) Labels(name string) (map[string][]string, error) {
 		out[key] = slices.Clone(values)
 	}
 	return out, nil
-}
-
-// Of are the names of the accelerators that a node with these labels may have, in order: those that at least one label
-// names and none contradicts. A label may name several (GFD calls an H100 and an H100-MEGA-80GB the same), and then
-// another one may distinguish them.
-func (t *Table) Of(node map[string]string) []string {
-	var out []string
-	for _, name := range t.Names() {
-		named, contradicted := false, false
-		for key, value := range node {
-			named = named || slices.Contains(t.rows[name].Labels[key], value)
-			contradicted = contradicted || t.contradicts(key, value, name)
-		}
-		if named && !contradicted {
-			out = append(out, name)
-		}
-	}
-	return out
 }
 
 // contradicts reports whether a label's value names other accelerators and not this one. A coarser name is no

@@ -110,29 +110,6 @@ func TestNew(t *testing.T) {
 	}
 }
 
-func TestOf(t *testing.T) {
-	for name, c := range map[string]struct {
-		labels map[string]string
-		want   []string
-	}{
-		"one label says it":                        {map[string]string{KeyGKE: "nvidia-tesla-t4"}, []string{"T4"}},
-		"SkyPilot's own rule would have missed it": {map[string]string{KeyGKE: "nvidia-h200-141gb"}, []string{"H200"}},
-		"a product of two names is both":           {map[string]string{KeyGFD: "NVIDIA-H100-80GB-HBM3"}, []string{"H100", "H100-MEGA-80GB"}},
-		"and another label decides":                {map[string]string{KeyGFD: "NVIDIA-H100-80GB-HBM3", KeyGKE: "nvidia-h100-mega-80gb"}, []string{"H100-MEGA-80GB"}},
-		"a coarse label contradicts no finer one":  {map[string]string{KeyKarpenter: "a100", KeyGFD: "NVIDIA-A100-SXM4-80GB"}, []string{"A100-80GB"}},
-		"labels that contradict each other":        {map[string]string{KeyGKE: "nvidia-l4", KeyGFD: "Tesla-T4"}, nil},
-		"a value that we do not know says nothing": {map[string]string{KeyGKE: "nvidia-l4", KeyGFD: "NVIDIA-L4-SHARED"}, []string{"L4"}},
-		"a node without accelerators":              {map[string]string{"kubernetes.io/os": "linux"}, nil},
-		"a TPU":                                    {map[string]string{KeyGKETPU: "tpu-v6e-slice", TopologyKey: "2x2"}, []string{"tpu-v6e-slice"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := table(t, nil).Of(c.labels); !slices.Equal(got, c.want) {
-				t.Errorf("got %q, want %q", got, c.want)
-			}
-		})
-	}
-}
-
 func TestPlace(t *testing.T) {
 	requests := func(texts ...string) (out []Request) {
 		for _, text := range texts {
@@ -291,8 +268,8 @@ func TestBothDirectionsAgree(t *testing.T) {
 			}
 		}
 		labelled := len(node) > len(d.Topologies) || len(d.Topologies) == 0 && len(node) > 0 || node[KeyGKETPU] != ""
-		if slices.Contains(tab.Of(node), name) != labelled {
-			t.Fatalf("a node of %s, labelled %v, is one of %q", name, node, tab.Of(node))
+		if slices.Contains(tab.of(node), name) != labelled {
+			t.Fatalf("a node of %s, labelled %v, is one of %q", name, node, tab.of(node))
 		}
 		for _, refuse := range []map[string][]string{nil, tab.Values()} {
 			p, err := tab.Place([]Request{{name, count}}, Options{Refuse: refuse})
@@ -321,4 +298,22 @@ func matchesTerm(term corev1.NodeSelectorTerm, labels map[string]string) bool {
 		}
 	}
 	return len(term.MatchExpressions) > 0
+}
+
+// of are the names of the accelerators that a node with these labels may have, in order: those that at least one label
+// names and none contradicts. A label may name several (GFD calls an H100 and an H100-MEGA-80GB the same), and then
+// another one may distinguish them.
+func (t *Table) of(node map[string]string) []string {
+	var out []string
+	for _, name := range t.Names() {
+		named, contradicted := false, false
+		for key, value := range node {
+			named = named || slices.Contains(t.rows[name].Labels[key], value)
+			contradicted = contradicted || t.contradicts(key, value, name)
+		}
+		if named && !contradicted {
+			out = append(out, name)
+		}
+	}
+	return out
 }

@@ -306,3 +306,21 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// Int64 is a tensor of int64 values, which are copied.
+func Int64(name string, shape []int, values []int64) Tensor {
+	data := make([]byte, 0, 8*len(values))
+	for _, v := range values {
+		data = binary.LittleEndian.AppendUint64(data, uint64(v))
+	}
+	return Tensor{Name: name, DType: I64, Shape: slices.Clone(shape), Data: data}
+}
+
+// Int32 is a tensor of int32 values, which are copied.
+func Int32(name string, shape []int, values []int32) Tensor {
+	data := make([]byte, 0, 4*len(values))
+	for _, v := range values {
+		data = binary.LittleEndian.AppendUint32(data, uint32(v))
+	}
+	return Tensor{Name: name, DType: I32, Shape: slices.Clone(shape), Data: data}
+}

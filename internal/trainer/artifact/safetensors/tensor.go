@@ -61,24 +61,6 @@ func Float32(name string, shape []int, values []float32) Tensor {
 	return Tensor{Name: name, DType: F32, Shape: slices.Clone(shape), Data: data}
 }
 
-// Int64 is a tensor of int64 values, which are copied.
-func Int64(name string, shape []int, values []int64) Tensor {
-	data := make([]byte, 0, 8*len(values))
-	for _, v := range values {
-		data = binary.LittleEndian.AppendUint64(data, uint64(v))
-	}
-	return Tensor{Name: name, DType: I64, Shape: slices.Clone(shape), Data: data}
-}
-
-// Int32 is a tensor of int32 values, which are copied.
-func Int32(name string, shape []int, values []int32) Tensor {
-	data := make([]byte, 0, 4*len(values))
-	for _, v := range values {
-		data = binary.LittleEndian.AppendUint32(data, uint32(v))
-	}
-	return Tensor{Name: name, DType: I32, Shape: slices.Clone(shape), Data: data}
-}
-
 // Float32s is a copy of the elements of an F32 tensor; another type is an error.
 func (t Tensor) Float32s() ([]float32, error) {
 	if err := t.holds(F32); err != nil {

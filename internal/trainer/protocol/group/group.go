@@ -232,12 +232,6 @@ func (g *Group) Deadline() (at time.Duration, ok bool) {
 // StepsDone is the number of steps committed.
 func (g *Group) StepsDone() int64 { return g.step }
 
-// LastWorkerID is the highest worker number ever used.
-func (g *Group) LastWorkerID() int { return g.pods.lastID }
-
-// Generation is the number of the newest generation, 0 before the first.
-func (g *Group) Generation() int64 { return g.number }
-
 // Share is the virtual workers lo ≤ v < hi, of n in a step, that a rank computes. Shares differ by at most one; with more
 // ranks than virtual workers some are empty.
 func Share(n, world, rank int) (lo, hi int) { return rank * n / world, (rank + 1) * n / world }

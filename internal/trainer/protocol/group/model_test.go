@@ -498,8 +498,8 @@ func (w *world) restartMaster() {
 		return // the master has noted that the job is done before it lets the workers go
 	}
 	cfg := w.cfg
-	cfg.LastGeneration = w.g.Generation()
-	cfg.Restarted, cfg.LastWorkerID, cfg.Min, cfg.Max = true, w.g.LastWorkerID(), w.g.pods.min, w.g.pods.max
+	cfg.LastGeneration = w.g.number
+	cfg.Restarted, cfg.LastWorkerID, cfg.Min, cfg.Max = true, w.g.pods.lastID, w.g.pods.min, w.g.pods.max
 	w.g, w.groups = New(cfg), map[int64]*processGroup{}
 	for _, id := range sorted(w.processes) {
 		w.disconnect(w.processes[id])

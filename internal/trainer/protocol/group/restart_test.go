@@ -263,8 +263,8 @@ func (w *commands) restartMaster() {
 		return
 	}
 	cfg := w.cfg
-	cfg.LastGeneration = w.g.Generation()
-	cfg.Restarted, cfg.LastWorkerID, cfg.Min, cfg.Max = true, w.g.LastWorkerID(), w.g.pods.min, w.g.pods.max
+	cfg.LastGeneration = w.g.number
+	cfg.Restarted, cfg.LastWorkerID, cfg.Min, cfg.Max = true, w.g.pods.lastID, w.g.pods.min, w.g.pods.max
 	w.g = New(cfg)
 	for _, id := range sorted(w.workers) {
 		p := w.workers[id]
