@@ -7,8 +7,9 @@
 // gates, finalizers, the flavor's node labels and tolerations in pods, statuses of queues. It may be killed at any
 // moment: everything is in the API server, nothing is admitted twice, and what was begun is gone on with.
 //
-// Pods of flavors with a topology stay gated until each has the node labels of its domain. A failed node's pods are not
-// moved.
+// Pods of flavors with a topology stay gated until each has the node labels of its domain. What Kueue
+// does when a node fails is left to whoever sets status.unhealthyNodes; then other nodes are found, or the workload is
+// evicted.
 //
 // It leaves out workload slices, MultiKueue, integrations besides Jobs and pods, API version
 // v1beta1, metrics, the eviction of workloads whose pods are not ready after half an hour, the webhook of Workloads

@@ -43,6 +43,13 @@ func (c *controller) carryOut(ctx context.Context, decision quota.Decision) {
 	switch decision.Kind {
 	case quota.Admit:
 		c.attempt(ctx, decision.Workload, func(w *kueue.Workload) (*kueue.Workload, error) { return c.admit(ctx, w, decision) })
+	case quota.Move:
+		c.attempt(ctx, decision.Workload, func(w *kueue.Workload) (*kueue.Workload, error) {
+			return c.setStatus(ctx, w, func(w *kueue.Workload) bool {
+				w.Status.Admission, w.Status.UnhealthyNodes = decision.Admission.DeepCopy(), nil
+				return true
+			})
+		})
 	case quota.Preempt:
 		preemptor, _ := c.workloads.get(decision.Workload)
 		for _, target := range decision.Targets {

@@ -17,6 +17,8 @@ import (
 const (
 	betweenSteps   = 3 * time.Second
 	betweenSubmits = time.Second
+	// beforeReplacement is how long Kueue waits before it looks for another node.
+	beforeReplacement = time.Second
 )
 
 // maxCycles is beyond what any recording needs to come to rest; recordings that never do are not made.

@@ -132,6 +132,8 @@ const (
 	DeleteNode  Op = "deleteNode"  // Name
 	SetPod      Op = "setPod"      // Pod: it is added or replaced
 	DeletePod   Op = "deletePod"   // Name
+	// UnhealthyNode: a node with pods of Target has failed (Name); one second later Kueue looks for another.
+	UnhealthyNode Op = "unhealthyNode"
 )
 
 // Step is one thing that was done.
@@ -236,7 +238,7 @@ func (s *Step) String() string {
 		}
 	case SubmitMany:
 		return fmt.Sprintf("%s of %d", s.Op, len(s.Workloads))
-	case Finish, SetActive, SetPriority:
+	case Finish, SetActive, SetPriority, UnhealthyNode:
 		if name, err := s.target(); err == nil {
 			return fmt.Sprintf("%s %s %s%s", s.Op, name, s.Value, s.PriorityClass)
 		}

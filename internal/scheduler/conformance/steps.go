@@ -35,7 +35,7 @@ func (r *replay) step(s *Step) error {
 				return err
 			}
 		}
-	case Finish, SetActive, SetPriority:
+	case Finish, SetActive, SetPriority, UnhealthyNode:
 		if err := r.change(s); err != nil {
 			return err
 		}
@@ -113,6 +113,12 @@ func (r *replay) change(s *Step) error {
 	case Finish:
 		r.engine.Finish(r.name(name))
 		r.events = append(r.events, Event{Event: "Finished", Workload: name, Reason: kueue.WorkloadFinishedReasonSucceeded})
+		return nil
+	case UnhealthyNode:
+		r.now = r.now.Add(beforeReplacement)
+		w := t.spec
+		w.UnhealthyNodes = []string{s.Name}
+		r.engine.SetWorkload(w)
 		return nil
 	case SetActive:
 		var active bool

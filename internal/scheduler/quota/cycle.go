@@ -16,6 +16,8 @@ type entry struct {
 	a       assignment
 	targets []victim
 	hunt    *hunt // of the last search for targets; nil if there was none
+	// replaces: it has quota, and pods on a failed node.
+	replaces bool
 
 	outcome outcome
 	// message is that of the condition QuotaReserved=False; "" for those that got quota.
@@ -34,6 +36,7 @@ const (
 	outOverlaps
 	outInactive
 	outNotSelected
+	outNoReplacement
 )
 
 // cause translates an outcome for those who wait.
@@ -88,9 +91,12 @@ func (e *Engine) Cycle(now time.Time) Result {
 	return r
 }
 
-// heads takes the first of every active queue.
+// heads takes the first of every active queue, after those that need other nodes.
 func (e *Engine) heads() []entry {
 	var entries []entry
+	for _, w := range e.broken() {
+		entries = append(entries, entry{w: w, q: w.heldIn, replaces: true})
+	}
 	for _, q := range e.ordered {
 		if !q.active() {
 			continue
@@ -104,6 +110,10 @@ func (e *Engine) heads() []entry {
 
 // nominate finds out what a head could get (Kueue's scheduler, nominate and getInitialAssignments).
 func (e *Engine) nominate(en *entry) {
+	if en.replaces {
+		e.nominateReplacement(en)
+		return
+	}
 	if !e.selected(en.q, en.w) {
 		en.outcome, en.message = outNotSelected, "workload namespace doesn't match ClusterQueue selector"
 		return
@@ -173,17 +183,20 @@ func (e *Engine) findTargets(en *entry, a *assignment) bool {
 
 // inOrder puts the entries into the order of decision.
 func (e *Engine) inOrder(entries []entry) []*entry {
-	var all, rest []*entry
+	var first, all, rest []*entry
 	for i := range entries {
-		if entries[i].outcome == outNotSelected {
-			rest = append(rest, &entries[i])
-		} else {
-			all = append(all, &entries[i])
+		switch en := &entries[i]; {
+		case en.replaces:
+			first = append(first, en)
+		case en.outcome == outNotSelected:
+			rest = append(rest, en)
+		default:
+			all = append(all, en)
 		}
 	}
 	if e.config.FairSharing != nil {
 		// The tournament depends on what those before took, so that process asks for one after the other.
-		return append(all, rest...)
+		return slices.Concat(first, all, rest)
 	}
 	slices.SortFunc(all, func(a, b *entry) int {
 		return cmp.Or(
@@ -192,7 +205,7 @@ func (e *Engine) inOrder(entries []entry) []*entry {
 			byAge(a.w, b.w),
 		)
 	})
-	return append(all, rest...)
+	return slices.Concat(first, all, rest)
 }
 
 func (e *Engine) parkedCount(entries []entry) int {
@@ -207,7 +220,7 @@ func (e *Engine) parkedCount(entries []entry) int {
 // parked, and the next heads, with their searches for flavors where they are, were tried before.
 func (e *Engine) isSettled(r *Result, parkedBefore int, entries []entry) bool {
 	for _, d := range r.Decisions {
-		if d.Kind == Admit || slices.ContainsFunc(d.Targets, func(t Target) bool { return !t.Ongoing }) {
+		if d.Kind == Admit || d.Kind == Move || slices.ContainsFunc(d.Targets, func(t Target) bool { return !t.Ongoing }) {
 			e.changed()
 			return false
 		}
@@ -221,6 +234,9 @@ func (e *Engine) isSettled(r *Result, parkedBefore int, entries []entry) bool {
 // nextState describes what the next cycle will try, and where the searches of those stand.
 func (e *Engine) nextState() string {
 	var b strings.Builder
+	for _, w := range e.broken() {
+		b.WriteString(w.describeBroken())
+	}
 	for _, q := range e.ordered {
 		if !q.active() || len(q.waiting.items) == 0 {
 			continue

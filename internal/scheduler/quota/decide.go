@@ -22,6 +22,10 @@ func (e *Engine) process(ordered []*entry) {
 		n.freed = slices.Clone(n.usage)
 	}
 	claimed := map[*workload]bool{}
+	for len(ordered) > 0 && ordered[0].replaces {
+		e.decideReplacement(ordered[0], claimed)
+		ordered = ordered[1:]
+	}
 	if e.config.FairSharing == nil {
 		for _, en := range ordered {
 			e.decide(en, claimed)

@@ -26,6 +26,9 @@ const (
 	// Preempt means that Decision.Targets are to be evicted; the workload is tried again and gets their quota once it was
 	// released.
 	Preempt Kind = "Preempt"
+	// Move means that the workload keeps its quota, and its pods on failed nodes go to others: Decision.Admission has the
+	// places.
+	Move Kind = "Move"
 	// Wait means that the workload was tried and stays pending; Reason and Message are those of its condition
 	// QuotaReserved=False.
 	Wait Kind = "Wait"
@@ -40,7 +43,7 @@ type Decision struct {
 	Workload     types.NamespacedName
 	ClusterQueue string
 
-	// Admission (Admit, Preempt) is what it gets, or will get once the targets are gone: status.admission. Nil otherwise.
+	// Admission (Admit, Preempt, Move) is what it gets, or will get once the targets are gone: status.admission. Nil otherwise.
 	Admission *kueue.Admission
 	// Borrows (Admit, Preempt) is 0 within the queue's nominal quota, else the height of the cohort subtree whose quota
 	// suffices.

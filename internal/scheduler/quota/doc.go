@@ -34,7 +34,7 @@
 //
 // It leaves to others what is not quota: pods, nodes, job controllers, and validation of the objects (package kueue).
 // Where flavors have topologies, package topology finds the domains of the pods; the engine then needs to know of nodes
-// and other pods, by SetTopology, SetNode and SetPod. Of Kueue's it does not model the replacement of failed nodes, delayed
+// and other pods, by SetTopology, SetNode and SetPod. Of Kueue's it does not model delayed
 // topology requests (ProvisioningRequest), admission fair sharing (LocalQueues ordered by what they have used),
 // waitForPodsReady, MultiKueue and workload slices. Package forecast says
 // so where one of them may matter; users read of them in the guide "Will my job preempt other pods?".

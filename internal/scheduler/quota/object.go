@@ -20,6 +20,9 @@ func FromObject(o *kueue.Workload) Workload {
 		Gated:          o.Annotations[kueue.AdmissionGatedByAnnotation],
 		Finished:       meta.IsStatusConditionTrue(o.Status.Conditions, kueue.WorkloadFinished),
 	}
+	for _, n := range o.Status.UnhealthyNodes {
+		w.UnhealthyNodes = append(w.UnhealthyNodes, n.Name)
+	}
 	if o.Spec.Priority != nil {
 		w.Priority = *o.Spec.Priority
 	}

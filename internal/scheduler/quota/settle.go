@@ -13,6 +13,10 @@ import (
 
 // settle carries an entry's outcome over into the state, and reports it.
 func (e *Engine) settle(r *Result, en *entry, now time.Time) {
+	if en.replaces {
+		e.settleReplacement(r, en, func(reason string) { e.evicted(en.w, reason, now) })
+		return
+	}
 	d := Decision{Workload: en.w.NamespacedName, ClusterQueue: en.q.name, Why: en.why(), Borrows: en.a.borrows}
 	switch en.outcome {
 	case admitted:

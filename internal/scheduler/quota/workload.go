@@ -28,6 +28,9 @@ type Workload struct {
 	Inactive bool
 	// Gated names who holds it back (annotation kueue.x-k8s.io/admission-gated-by); it is queued only when this is empty.
 	Gated string
+	// UnhealthyNodes are failed nodes that its pods are on (status.unhealthyNodes); the engine finds others for them, or
+	// evicts it. It forgets them then.
+	UnhealthyNodes []string
 
 	// What follows is read only when the engine does not know the workload yet: it is how an engine is rebuilt from the
 	// objects of an API server.
