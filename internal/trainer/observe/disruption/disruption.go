@@ -24,6 +24,9 @@ type Tracker struct {
 	phase   trainingjob.GoodputPhase // since at
 	status  trainingjob.Status       // as of at
 	ready   map[int]bool
+	// missing were ready and are not any more, for a reason that is not known yet: a stream ends before the pod's end is
+	// seen, and others are not ready while they agree on a new group.
+	missing map[int]bool
 	reached int64 // the step up to which the present work has come
 	highest int64 // ever
 	// claimless are steps that were lost before it was known why: a stream ends before the pod's end is seen.
@@ -85,7 +88,7 @@ func (t *Tracker) OnEvent(at time.Time, e coordinator.Event) {
 			cause.Kind = trainingjob.DisruptionSuspended
 		}
 		cause.Kind = cmp.Or(cause.Kind, trainingjob.DisruptionDeleted)
-		t.begin(at, trainingjob.RoleMaster, cause, len(t.ready))
+		t.begin(at, trainingjob.RoleMaster, cause, t.workers())
 		t.sum.MasterStopped = true
 	case coordinator.PodChanged:
 		ended := e.State == coordinator.PodEnded
@@ -97,10 +100,11 @@ func (t *Tracker) OnEvent(at time.Time, e coordinator.Event) {
 			cause := e.Cause
 			cause.Kind = cmp.Or(cause.Kind, kindOf(e))
 			cause.Pod = cmp.Or(cause.Pod, e.Name, fmt.Sprintf("worker %d", e.Worker))
-			t.begin(at, trainingjob.RoleWorker, cause, len(t.ready))
+			t.begin(at, trainingjob.RoleWorker, cause, t.workers())
 			t.all[len(t.all)-1].below = !t.ready[e.Worker]
 		}
 		t.known = with(t.known, e.Worker)
+		delete(t.missing, e.Worker)
 		if ended {
 			delete(t.retired, e.Worker)
 		}
@@ -130,7 +134,13 @@ func kindOf(e coordinator.PodChanged) trainingjob.DisruptionKind {
 }
 
 // OnRetire notes that the master itself deletes a worker.
-func (t *Tracker) OnRetire(worker int) { t.retired = with(t.retired, worker) }
+func (t *Tracker) OnRetire(worker int) {
+	t.retired = with(t.retired, worker)
+	delete(t.missing, worker)
+}
+
+// workers is how many were ready before the losses that are not explained yet.
+func (t *Tracker) workers() int { return len(t.ready) + len(t.missing) }
 
 // OnStep notes that a step was done.
 func (t *Tracker) OnStep() {
@@ -181,25 +191,40 @@ func (t *Tracker) Observe(at time.Time, s trainingjob.Status) (recovered []train
 	if s.GoodputSplit != nil {
 		t.phase = s.GoodputSplit.Phase
 	}
-	t.ready = readyWorkers(s)
+	t.noteReady(readyWorkers(s))
 	working := t.phase == trainingjob.GoodputComputing || t.phase == trainingjob.GoodputRecomputing
 	if working && s.StepsTotal > 0 {
 		t.rewind(s.StepsDone)
 	}
+	// A step that is done after the master was told to stop is no recovery: the next master's is.
+	stopping := t.sum.MasterStopped && s.Phase != trainingjob.PhaseSucceeded
 	for i := range t.all {
 		r := &t.all[i]
 		since := max(0, at.Sub(r.At).Seconds())
 		r.stopped = r.stopped || !working
 		r.below = r.below || len(t.ready) < r.Workers
-		if r.FullSize == nil && r.below && len(t.ready) >= r.Workers && !s.Phase.Finished() {
+		if r.FullSize == nil && !stopping && r.below && len(t.ready) >= r.Workers && !s.Phase.Finished() {
 			r.FullSize = &since
 		}
-		if r.Recovered == nil && r.recovers(s, working) {
+		if r.Recovered == nil && !stopping && r.recovers(s, working) {
 			r.Recovered = &since
 			recovered = append(recovered, r.Disruption)
 		}
 	}
 	return recovered
+}
+
+// noteReady takes who is ready now.
+func (t *Tracker) noteReady(ready map[int]bool) {
+	for worker := range t.ready {
+		if !ready[worker] && !t.known[worker] && !t.retired[worker] {
+			t.missing = with(t.missing, worker)
+		}
+	}
+	for worker := range ready {
+		delete(t.missing, worker)
+	}
+	t.ready = ready
 }
 
 // rewind takes the step that work continues from: those between it and the one before are lost.

@@ -97,6 +97,35 @@ func TestStepsThatAreLostBeforeThePodsEndIsSeenAreItsOwn(t *testing.T) {
 	}
 }
 
+func TestAWorkerIsCountedAmongThoseBeforeItsLossAlsoWhenNobodyIsReadyAnyMoreAsItsEndIsSeen(t *testing.T) {
+	var d disruption.Tracker
+	d.Observe(at(0), status(6, computing, 0, 1))
+	d.Observe(at(1), status(6, recovering)) // worker 1's stream has ended, and worker 0 begins a new process group
+	d.OnEvent(at(2), coordinator.PodChanged{Worker: 1, State: coordinator.PodEnded})
+	if got := newest(t, &d, 1); got.Workers != 2 {
+		t.Errorf("got %+v", got)
+	}
+	d.Observe(at(3), status(7, computing, 0))
+	d.OnEvent(at(4), coordinator.PodChanged{Worker: 0, State: coordinator.PodEnded})
+	if got := newest(t, &d, 2); got.Workers != 1 {
+		t.Errorf("of the next: %+v", got)
+	}
+}
+
+func TestAStepThatIsDoneAfterTheMasterWasToldToStopIsNoRecovery(t *testing.T) {
+	var d disruption.Tracker
+	d.Observe(at(0), status(19, computing, 0, 1))
+	d.OnEvent(at(1), coordinator.Stop{Cause: coordinator.Evicted})
+	last := status(20, computing, 0, 1)
+	if recovered := d.Observe(at(2), last); len(recovered) != 0 {
+		t.Errorf("recovered are %+v", recovered)
+	}
+	next := disruption.Resume(persisted(t, last, &d, at(2)), "digest", at(12))
+	if recovered := next.Observe(at(13), status(21, computing, 0, 1)); len(recovered) != 1 || recovered[0].LostSeconds < 10 {
+		t.Errorf("with the next master, recovered are %+v", recovered)
+	}
+}
+
 func TestOfSeveralAtOnceTheNewestIsChargedSoThatSumsCountNothingTwice(t *testing.T) {
 	var d disruption.Tracker
 	d.Observe(at(0), status(10, computing, 0, 1))
