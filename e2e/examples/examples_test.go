@@ -157,6 +157,7 @@ func applyAndDestroy(t *testing.T, r *providertest.Terminal, e example) {
 	printed, code := r.Run(t, config, "apply", "-auto-approve")
 	if code != 0 || regexp.MustCompile(`is not \w+ yet|has not \w+ yet`).MatchString(printed) {
 		t.Errorf("apply exited with %d:\n%s", code, printed)
+		cluster.LogState(t, metav1.NamespaceAll)
 	}
 	t.Logf("apply took %s", time.Since(begin).Round(time.Second))
 	if code == 0 {

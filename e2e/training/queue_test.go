@@ -2,7 +2,6 @@ package training_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -161,17 +160,7 @@ func (q *queue) explain() {
 	if !q.Failed() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	defer cancel()
-	list, err := q.kueue.Workloads(q.ns).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		q.Log(err)
-		return
-	}
-	for _, w := range list.Items {
-		status, err := json.Marshal(w.Status)
-		q.Logf("workload %s, owned by %v, deleted %v: %s %v", w.Name, w.OwnerReferences, w.DeletionTimestamp, status, err)
-	}
+	cluster.LogState(q.T, q.ns)
 }
 
 // runs waits until the job has exactly that many workers at work.
