@@ -100,7 +100,7 @@ func TestARefreshWithAHostThatIsNotKnownNamesTheAttribute(t *testing.T) {
 		resource.TestStep{Config: config(`"a"`)}, // known at apply: it is made
 		resource.TestStep{
 			Config:      config(`"b"`), // and is not known while planning its replacement
-			ExpectError: says("The cluster is not known yet", "attribute host is not known until apply", "-target"),
+			ExpectError: says("Unknown cluster", "attribute host is not known until apply", "-target"),
 		},
 		resource.TestStep{Config: config(`"a"`), ConfigPlanChecks: planned(plancheck.ResourceActionNoop)},
 	)

@@ -84,7 +84,7 @@ func TestAWaitThatEndsWithoutActiveIsAWarning(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("apply exited with %d:\n%s", code, printed)
 	}
-	expectSays(t, printed, "Warning: ClusterQueue inactive is not active yet", "the time for it was up", "is there and stays",
+	expectSays(t, printed, "Warning: ClusterQueue inactive is not active yet", "the time for it was up", "The ClusterQueue exists",
 		"Its condition Active is False, reason FlavorNotFound: Can't admit new workloads: references missing ResourceFlavor(s): spot.")
 	if strings.Contains(printed, "tainted") {
 		t.Errorf("it is tainted:\n%s", printed)
@@ -120,7 +120,7 @@ func TestWhatHoldsADeletionIsNamed(t *testing.T) {
 			"Workload default/holder-admitted (is admitted, of Job train)", "Workload default/holder-reserving (holds quota)", `set stop_policy = "HoldAndDrain"`,
 		}},
 		"a flavor without references": {"elastic_resource_flavor", func(*testing.T) {}, []string{
-			"Nothing was found that uses it", "kubectl get pods -n kueue-system", "kubectl patch resourceflavor.kueue.x-k8s.io held",
+			"No workload or queue that uses it was found", "kubectl get pods -n kueue-system", "kubectl patch resourceflavor.kueue.x-k8s.io held",
 		}},
 	} {
 		t.Run(behaviour, func(t *testing.T) {
@@ -214,7 +214,7 @@ func TestAClusterWithoutKueueIsReported(t *testing.T) {
 
 	t.Log("of a cluster that had Kueue, its objects are gone with it")
 	absent.Store("/apis/kueue.x-k8s.io")
-	printed := r.plans(t, config, "Warning: LocalQueue default/without is gone with its kind", "knows no objects of kueue.x-k8s.io/v1beta2 at all")
+	printed := r.plans(t, config, "Warning: LocalQueue default/without is gone with its kind", "does not serve objects of kueue.x-k8s.io/v1beta2")
 	expectSays(t, printed, "elastic_local_queue.test will be created")
 
 	t.Log("where it has only another version, they may be there")

@@ -210,7 +210,7 @@ func TestAnObjectThatOthersReplacedIsNeitherChangedNorDeleted(t *testing.T) {
 				})
 			},
 			Config:      p.config("") + priorityClass(name, "value = 1\n description = \"x\""),
-			ExpectError: says("Cannot update PriorityClass made-anew", "made anew by somebody else", "Nothing was changed"),
+			ExpectError: says("Cannot update PriorityClass made-anew", "recreated by another client", "Nothing was changed"),
 		},
 	)
 }

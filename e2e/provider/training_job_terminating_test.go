@@ -56,7 +56,7 @@ func TestATrainingJobThatIsBeingDeleted(t *testing.T) {
 		if code != 0 {
 			t.Fatalf("plan exited with %d:\n%s", code, printed)
 		}
-		expectSays(t, printed, append(slices.Insert(slices.Clone(why), 0, "No changes."), "the plan after it is gone makes it again")...)
+		expectSays(t, printed, append(slices.Insert(slices.Clone(why), 0, "No changes."), "the first plan after the deletion creates it again")...)
 		expectSays(t, printed, "(and one more similar warning elsewhere)") // the data source's
 	})
 	t.Run("an update is refused", func(t *testing.T) {
@@ -114,7 +114,7 @@ func TestATrainingJobThatIsBeingDeleted(t *testing.T) {
 		if code != 1 {
 			t.Fatalf("destroy exited with %d:\n%s", code, printed)
 		}
-		expectSays(t, printed, append(slices.Insert(slices.Clone(why[1:]), 0, "Training job default/held is not deleted yet"), "timeouts.delete sets how long to wait")...)
+		expectSays(t, printed, append(slices.Insert(slices.Clone(why[1:]), 0, "Training job default/held is not deleted yet"), "timeouts.delete limits the wait")...)
 		release()
 	})
 }

@@ -108,7 +108,7 @@ func TestImportAndThenARemoval(t *testing.T) {
 	if code == 0 {
 		t.Errorf("a Job of another client was imported:\n%s", printed)
 	}
-	providertest.ExpectSays(t, printed, "Job "+ns+"/foreign is no task", "A Job that it did not make cannot be imported")
+	providertest.ExpectSays(t, printed, "Job "+ns+"/foreign is no task", "Other Jobs cannot be imported")
 	printed, _ = foreign.Run(t, block(ns, "foreign", ""), "import", address, "foreign")
 	providertest.ExpectSays(t, printed, "it must be NAMESPACE/NAME", "as in default/low")
 }

@@ -110,7 +110,7 @@ resource "elastic_local_queue" "default" {
 		resource.TestStep{Config: asAdmin() + byDefault},
 		resource.TestStep{
 			Config:      asAdmin() + byDefault + p.job("depends_on = [elastic_local_queue.default]"),
-			ExpectError: says("The namespace's default queue is in the way", "each by itself"),
+			ExpectError: says("The namespace has a default queue", "separately"),
 		},
 	)
 	p.nothingLeft()
@@ -145,7 +145,7 @@ resource "elastic_priority_class" "high" {
 			[]string{"The job will be queued", `has a LocalQueue named "default"`, "queue of another name and attribute queue"},
 		},
 		"a default queue beside the job's own": {
-			"depends_on = [elastic_local_queue.default]", []string{"The namespace's default queue is in the way", "the job cannot be created"},
+			"depends_on = [elastic_local_queue.default]", []string{"The namespace has a default queue", "the job cannot be created"},
 		},
 		"a queue and classes that nobody makes": {
 			`queue = { name = "nowhere", workload_priority_class = "nobody", min_workload_priority_class = "nothing" }`,
@@ -164,7 +164,7 @@ resource "elastic_priority_class" "high" {
 			[]string{"The master has no higher priority than its workers"},
 		},
 		"a worker larger than every node": {
-			`workers = { max = 2, resources = { requests = { cpu = "64", memory = "64Mi" } } }`, []string{"A worker of digits fits on no node", "None of the cluster's 2 nodes could run it"},
+			`workers = { max = 2, resources = { requests = { cpu = "64", memory = "64Mi" } } }`, []string{"A worker of digits fits on no node", "It would not fit on any of the cluster's 2 nodes"},
 		},
 	} {
 		t.Run(name+" is warned of", func(t *testing.T) {

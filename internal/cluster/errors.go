@@ -64,7 +64,7 @@ func (e *LostAnswerError) Unwrap() []error { return []error{e.Create, e.Get} }
 type RecreatedError struct{ Expected, Got types.UID }
 
 func (e *RecreatedError) Error() string {
-	return fmt.Sprintf("it was deleted and made anew by somebody else: expected UID %s, found %s", e.Expected, e.Got)
+	return fmt.Sprintf("it was deleted and recreated by another client: expected UID %s, found %s", e.Expected, e.Got)
 }
 
 // StillThereError says that a deleted object did not go in time.

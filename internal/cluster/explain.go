@@ -98,7 +98,7 @@ func explainOwnership(err error) string {
 	}
 	var recreated *RecreatedError
 	if errors.As(err, &recreated) {
-		return fmt.Sprintf("The object was deleted and made anew by somebody else: its UID was %s and is %s. Nothing was changed. "+
+		return fmt.Sprintf("The object was deleted and recreated by another client: its UID was %s and is %s. Nothing was changed. "+
 			"Run terraform plan again to see what is there now.", recreated.Expected, recreated.Got)
 	}
 	var still *StillThereError

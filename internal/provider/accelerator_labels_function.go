@@ -14,9 +14,9 @@ func newAcceleratorLabels() function.Function {
 	return &ofText{
 		name:    "accelerator_labels",
 		summary: "The labels of the nodes that have an accelerator",
-		describes: "The node labels by which clouds, labellers and people mark the nodes that have an accelerator: the values by label key, any of which does. " +
+		describes: "Node labels that mark nodes with an accelerator, as values by label key: those of cloud providers, of GPU feature discovery, and those that users set. A node needs only one of them. " +
 			"It is the table that `accelerators` of `elastic_task` uses, for an `elastic_resource_flavor` or a `node_selector`. " +
-			"Names are SkyPilot's, in any case; an unknown one is an error with the nearest names.",
+			"Names are those of SkyPilot, in upper or lower case; for an unknown name, the error suggests similar ones.",
 		parameter: function.StringParameter{
 			Name:                "accelerator",
 			MarkdownDescription: "The name, `\"T4\"`, or an accelerator request, `\"T4:4\"`. The number is used only for TPUs, whose nodes have a topology.",

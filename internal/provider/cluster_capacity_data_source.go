@@ -35,7 +35,7 @@ func (d *clusterCapacityData) Schema(_ context.Context, _ datasource.SchemaReque
 	ofNode := roomAttributes("the node")
 	maps.Copy(ofNode, map[string]schema.Attribute{
 		"name":        readText("Name of the node."),
-		"ready":       readBoolean("Whether its kubelet reports that it can run pods."),
+		"ready":       readBoolean("Whether the node's condition `Ready` is true."),
 		"schedulable": readBoolean("Whether pods may be scheduled on it: false for a node that is cordoned."),
 	})
 	resp.Schema = schema.Schema{
@@ -47,26 +47,26 @@ func (d *clusterCapacityData) Schema(_ context.Context, _ datasource.SchemaReque
 				Optional:            true,
 				Validators:          []validator.Map{labels{}},
 			},
-			"as_of": readText("When it was read, in RFC 3339."),
+			"as_of": readText("Time at which the cluster was read, in RFC 3339."),
 			"nodes": readObjects("The nodes, in order of name.", ofNode),
-			"total": readObject("All nodes together that are ready and schedulable. What is free of it may be in pieces too small for a pod.", roomAttributes("these nodes")),
+			"total": readObject("Sum over all nodes that are ready and schedulable. A pod may not fit on any single node even if the sum is large enough.", roomAttributes("these nodes")),
 			"queues": readObjects("The ClusterQueues, in order of name; null where Kueue is not installed.", map[string]schema.Attribute{
 				"name":                readText("Name of the ClusterQueue."),
-				"cohort":              readText("Its cohort, from which it may borrow; null for none."),
-				"active":              readBoolean("Whether it admits workloads."),
-				"message":             readText("Why it is not active, in Kueue's words; null when it is."),
-				"pending_workloads":   readInteger("Workloads that wait in it."),
-				"reserving_workloads": readInteger("Workloads that hold quota of it."),
-				"admitted_workloads":  readInteger("Workloads that are admitted and have not ended."),
+				"cohort":              readText("Cohort of the queue, from which it may borrow; null for none."),
+				"active":              readBoolean("Whether the queue admits workloads."),
+				"message":             readText("Kueue's reason why the queue is not active; null if it is active."),
+				"pending_workloads":   readInteger("Number of workloads that wait in the queue."),
+				"reserving_workloads": readInteger("Number of workloads that hold quota of the queue."),
+				"admitted_workloads":  readInteger("Number of workloads that are admitted and have not finished."),
 				"quotas": readObjects("Its quota of each resource of each flavor, in the order of its specification.", map[string]schema.Attribute{
 					"flavor":          readText("The ResourceFlavor."),
 					"resource":        readText("The resource: `cpu`, `memory`, `nvidia.com/gpu`, …"),
 					"nominal":         readText("Its own quota."),
-					"used":            readText("What workloads with quota hold, admitted or not."),
+					"used":            readText("Quota that workloads hold, whether or not they are admitted yet."),
 					"borrowed":        readText("The part of `used` that is beyond `nominal`."),
-					"free":            readText("What is left of `nominal`. More may be borrowed of the cohort, and less be there when others have borrowed."),
-					"borrowing_limit": readText("How much may be borrowed; null for no limit."),
-					"lending_limit":   readText("How much may be lent; null for no limit."),
+					"free":            readText("The unused part of `nominal`. The queue may borrow more from its cohort, and can get less if other queues have borrowed this quota."),
+					"borrowing_limit": readText("Maximum amount that the queue may borrow; null for no limit."),
+					"lending_limit":   readText("Maximum amount that the queue may lend; null for no limit."),
 				}),
 			}),
 		},
@@ -75,9 +75,9 @@ func (d *clusterCapacityData) Schema(_ context.Context, _ datasource.SchemaReque
 
 func roomAttributes(of string) map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"allocatable": readTextMap("What " + of + " can give to pods, by resource."),
-		"requested":   readTextMap("What the pods there request, by resource."),
-		"free":        readTextMap("The difference, by resource; at least zero."),
+		"allocatable": readTextMap("Allocatable resources of " + of + "."),
+		"requested":   readTextMap("Requests of the pods on " + of + ", by resource."),
+		"free":        readTextMap("Allocatable minus requested, by resource; at least zero."),
 	}
 }
 
@@ -202,7 +202,7 @@ func queueModels(queues []*kueue.ClusterQueue) []queueModel {
 			Quotas:   []quotaModel{},
 		}
 		if !model.Active.ValueBool() {
-			model.Message = types.StringValue("Kueue has not looked at it yet.")
+			model.Message = types.StringValue("Kueue has not processed it yet.")
 			if c := apimeta.FindStatusCondition(queue.Status.Conditions, kueue.ConditionActive); c != nil {
 				model.Message = types.StringValue(c.Message)
 			}

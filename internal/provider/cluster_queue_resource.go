@@ -72,12 +72,12 @@ func clusterQueueConcerns(at string) []string {
 }
 
 func checkClusterQueue(ctx context.Context, c *connection, queue *kueue.ClusterQueue) []check {
-	checks := checkFlavors(ctx, c, queue.Spec.ResourceGroups, "The queue is made all the same, and is inactive until the flavor exists.")
+	checks := checkFlavors(ctx, c, queue.Spec.ResourceGroups, "The queue is created, but is inactive until the flavor exists.")
 	if strategy := queue.Spec.AdmissionChecksStrategy; strategy != nil {
 		for i, admission := range strategy.AdmissionChecks {
 			checks = append(checks, check{fmt.Sprintf("admissionChecksStrategy.admissionChecks[%d].name", i), func(at path.Path) diag.Diagnostics {
 				return c.checkReference(ctx, at, reference{kind: anAdmissionCheck, name: string(admission.Name)},
-					"The queue is made all the same, and is inactive until the check exists and is active.")
+					"The queue is created, but is inactive until the check exists and is active.")
 			}})
 		}
 	}

@@ -12,20 +12,20 @@ import (
 func clusterQueueSchema(ctx context.Context) schema.Schema {
 	return schema.Schema{
 		MarkdownDescription: "A ClusterQueue of Kueue: quota for flavors of nodes, and the rules for assigning it to workloads. Jobs name a LocalQueue, which refers to the ClusterQueue.\n\n" +
-			"With the defaults nothing is ever preempted: `preemption.within_cluster_queue` is `Never`, so that a high-priority workload waits until there is quota, although it is first in the queue. " +
-			"And with the default `namespace_selector` no namespace may use the queue: `{}` lets all.\n\n" +
+			"By default no workload is preempted: `preemption.within_cluster_queue` is `Never`, so a high-priority workload waits for quota even if it is first in the queue. " +
+			"By default no namespace may use the queue: set `namespace_selector` to `{}` to allow all namespaces.\n\n" +
 			"A queue with a missing flavor or admission check is created, and is inactive until they exist; see `wait_for = \"active\"`. " +
 			"Everything but the name changes in place. A queue is deleted once no workload holds its quota.",
 		Attributes: kueueAttributes(ctx, "Name of the queue, as in a LocalQueue's `cluster_queue`.", map[string]schema.Attribute{
 			"resource_groups": resourceGroupsAttribute(
 				"The queue's quota: groups of resources, each with the flavors that provide them.",
-				"How much of it workloads of this queue may have at a time, and what the queue brings into its cohort.",
-				"How much more it may borrow of what others in the cohort do not use; without it, as much as there is. Only with `cohort_name`.",
-				"How much of it others in the cohort may borrow while it is not used; without it, all; `\"0\"` for nothing. At most `nominal_quota`. Only with `cohort_name`.",
+				"Quota of this queue: the amount that its workloads may use at a time, and that it adds to its cohort.",
+				"Maximum amount of unused quota that the queue may borrow from its cohort; unlimited if not set. Only with `cohort_name`.",
+				"Maximum amount of unused quota that others in the cohort may borrow; all if not set, `\"0\"` for nothing. At most `nominal_quota`. Only with `cohort_name`.",
 			),
-			"cohort_name": nonEmptyText("Cohort of queues that borrow from one another what they do not use. It need not exist as an `elastic_cohort`: queues that name the same cohort are in it. " +
-				"Without it the queue neither borrows nor lends."),
-			"queueing_strategy": wordAttribute("Order by priority and then by age in any case. `BestEffortFIFO` (default): a workload that does not fit lets younger ones pass. `StrictFIFO`: it holds up all behind it.", kueue.BestEffortFIFO),
+			"cohort_name": nonEmptyText("Cohort of queues that can borrow unused quota from each other. An `elastic_cohort` is not required: all queues that name the same cohort belong to it. " +
+				"If not set, the queue neither borrows nor lends."),
+			"queueing_strategy": wordAttribute("Both strategies order workloads by priority and then by age. `BestEffortFIFO` (default): workloads behind one that does not fit may be admitted. `StrictFIFO`: they wait for it.", kueue.BestEffortFIFO),
 			"namespace_selector": schema.SingleNestedAttribute{
 				MarkdownDescription: "Namespaces whose workloads may use the queue: `{}` for all. If not set, no namespace may use it.",
 				Optional:            true,
@@ -50,11 +50,11 @@ func clusterQueueSchema(ctx context.Context) schema.Schema {
 					},
 				},
 			},
-			"preemption": defaultedAttribute(ctx, "Who is evicted so that a pending workload gets quota. Evicted workloads are queued again, with their old age.", map[string]schema.Attribute{
-				"within_cluster_queue": wordAttribute("In this queue. `Never` (default): nobody, whatever the priorities are. `LowerPriority`: workloads of lower priority. "+
-					"`LowerOrNewerEqualPriority`: also younger ones of the same priority.", kueue.PreemptionPolicyNever),
+			"preemption": defaultedAttribute(ctx, "Which workloads are evicted for a pending workload. Evicted workloads are queued again and keep their age.", map[string]schema.Attribute{
+				"within_cluster_queue": wordAttribute("In this queue. `Never` (default): no workloads, whatever their priorities. `LowerPriority`: workloads of lower priority. "+
+					"`LowerOrNewerEqualPriority`: also newer workloads of the same priority.", kueue.PreemptionPolicyNever),
 				"reclaim_within_cohort": wordAttribute("In other queues of the cohort that borrow, when the pending workload fits in this queue's own quota. `Never` (default), `LowerPriority`, "+
-					"or `Any`: whoever borrows, whatever its priority.", kueue.PreemptionPolicyNever),
+					"or `Any`: all workloads that borrow, whatever their priorities.", kueue.PreemptionPolicyNever),
 				"borrow_within_cohort": defaultedAttribute(ctx, "In other queues of the cohort, when the pending workload itself has to borrow. Not together with fair sharing.", map[string]schema.Attribute{
 					"policy": wordAttribute("`Never` (default), or `LowerPriority`, which needs `reclaim_within_cohort` other than `Never`.", kueue.BorrowWithinCohortPolicyNever),
 					"max_priority_threshold": schema.Int64Attribute{
@@ -65,10 +65,10 @@ func clusterQueueSchema(ctx context.Context) schema.Schema {
 				}),
 			}),
 			"flavor_fungibility": defaultedAttribute(ctx, "Whether the next flavor is tried before a workload borrows or preempts in this one.", map[string]schema.Attribute{
-				"when_can_borrow":  wordAttribute("`MayStopSearch` (default): a flavor in which it fits by borrowing is taken. `TryNextFlavor`: the next one first.", kueue.MayStopSearch),
-				"when_can_preempt": wordAttribute("`TryNextFlavor` (default): the next flavor before anybody is evicted. `MayStopSearch`: a flavor in which it fits by preemption is taken.", kueue.TryNextFlavor),
-				"preference": textAttribute("When every flavor needs one or the other: `BorrowingOverPreemption`, which is meant where it is left out, or `PreemptionOverBorrowing`. " +
-					"Only where both of the above are `TryNextFlavor`."),
+				"when_can_borrow":  wordAttribute("`MayStopSearch` (default): use a flavor in which the workload fits by borrowing. `TryNextFlavor`: try the next flavor first.", kueue.MayStopSearch),
+				"when_can_preempt": wordAttribute("`TryNextFlavor` (default): try the next flavor before evicting workloads. `MayStopSearch`: use a flavor in which the workload fits by preemption.", kueue.TryNextFlavor),
+				"preference": textAttribute("If every flavor needs borrowing or preemption: `BorrowingOverPreemption` (default) or `PreemptionOverBorrowing`. " +
+					"Only if `when_can_borrow` and `when_can_preempt` are both `TryNextFlavor`."),
 			}),
 			"admission_checks_strategy": schema.SingleNestedAttribute{
 				MarkdownDescription: "Checks that a workload must pass after quota is reserved and before it runs.",

@@ -34,15 +34,15 @@ func newCohort() func() resource.Resource {
 func cohortSchema(ctx context.Context) schema.Schema {
 	return schema.Schema{
 		MarkdownDescription: "A Cohort of Kueue: queues and other cohorts, which can borrow unused quota from each other. ClusterQueues with the same `cohort_name` do not need this object; " +
-			"it is for quota of the cohort's own, for weights, and for trees of cohorts.\n\n" +
-			"Deleting it leaves the queues in a cohort of that name without a parent and without quota of its own. A cycle of parents stops every queue in it.",
+			"it is needed for quota of the cohort itself, for weights, and for hierarchies of cohorts.\n\n" +
+			"If it is deleted, the queues remain in a cohort of that name, without a parent and without quota of the cohort itself. A cycle of parents stops all queues in it.",
 		Attributes: kueueAttributes(ctx, "Name of the cohort, as in a ClusterQueue's `cohort_name`.", map[string]schema.Attribute{
 			"parent_name": nonEmptyText("Cohort above this one, from which it borrows and to which it lends; without it, this is the root of a tree. Refer to `elastic_cohort.NAME.name`."),
 			"resource_groups": resourceGroupsAttribute(
-				"Quota of the cohort's own, which is added to its members': a pool that all of them may borrow from.",
+				"Quota of the cohort itself, from which all members may borrow.",
 				"How much of it the cohort adds.",
-				"How much all members together may borrow from the parent; without it, as much as there is. Only with `parent_name`.",
-				"How much all members together lend to the parent; without it, all that they do not use. Only with `parent_name`.",
+				"Maximum amount that all members together may borrow from the parent; unlimited if not set. Only with `parent_name`.",
+				"Maximum amount that all members together lend to the parent; all unused quota if not set. Only with `parent_name`.",
 			),
 			"fair_sharing": fairSharingAttribute("this cohort among the members of its parent"),
 		}),
@@ -50,9 +50,9 @@ func cohortSchema(ctx context.Context) schema.Schema {
 }
 
 func checkCohort(ctx context.Context, c *connection, cohort *kueue.Cohort) []check {
-	checks := checkFlavors(ctx, c, cohort.Spec.ResourceGroups, "The cohort is made all the same, and nobody can use that quota until a ClusterQueue has the flavor too.")
+	checks := checkFlavors(ctx, c, cohort.Spec.ResourceGroups, "The cohort is created, but no workload can use that quota until a ClusterQueue has the flavor too.")
 	return append(checks, check{"parentName", func(at path.Path) diag.Diagnostics {
 		return c.checkReference(ctx, at, reference{kind: aCohort, name: string(cohort.Spec.ParentName)},
-			"Kueue then takes it for a cohort without quota, limits and parent.")
+			"Kueue then treats it as a cohort without quota, limits and parent.")
 	}})
 }

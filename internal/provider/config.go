@@ -159,7 +159,7 @@ func configAttributes() map[string]schema.Attribute {
 		"forecast": schema.StringAttribute{
 			MarkdownDescription: "Forecasts of plans for new jobs and tasks: whether a job fits, its position in its queue, and which pods it evicts. `warn` (default) adds a warning, " +
 				"and never makes a plan fail; `error` makes the plan fail when another job's pod or workload would be evicted, when a pod can never run, and when no certain forecast can be made; " +
-				"`off` asks nothing. See the guide \"Will my job preempt other pods?\".",
+				"`off` makes no forecasts. See the guide \"Will my job preempt other pods?\".",
 			Optional:   true,
 			Validators: []validator.String{stringvalidator.OneOf(forecastOff, forecastWarn, forecastError)},
 		},

@@ -33,9 +33,9 @@ func newConnection(config cluster.Config, unknown []string, f forecastConfig) *c
 func (c *connection) cluster() (*cluster.Client, diag.Diagnostics) {
 	var diags diag.Diagnostics
 	if len(c.unknown) > 0 {
-		diags.AddError("The cluster is not known yet", fmt.Sprintf(
-			"The provider's %s not known until apply, and this step has to ask the cluster. "+
-				"Create first what that value comes from (terraform apply -target=ADDRESS), or give a value that is known when planning.",
+		diags.AddError("Unknown cluster", fmt.Sprintf(
+			"The provider's %s not known until apply, and this step needs the cluster. "+
+				"First create the resource that the value comes from (terraform apply -target=ADDRESS), or use a value that is known during the plan.",
 			isOrAre(c.unknown)))
 		return nil, diags
 	}

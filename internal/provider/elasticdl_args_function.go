@@ -17,10 +17,10 @@ func newElasticdlArgs(version string) function.Function {
 	return &ofText{
 		name:    "elasticdl_args",
 		summary: "The arguments of elastic_training_job for an ElasticDL command line",
-		describes: "What the command line of ElasticDL's tutorial on elastic scheduling says, as attributes of `elastic_training_job`: " +
-			"`name`, `image`, `data`, `training`, `master`, `workers` and `volumes` are what the resource takes, and `model_file` is the path whose text is `model.content`. " +
-			"`notices` has a sentence for each flag that cannot have the meaning that it had, and names what takes its place; a `check` block reports them in the plan. " +
-			"Flags that are left out have that client's defaults. What the client refused is refused, with the flag's name; an unknown flag comes with the one that was probably meant.\n\n" +
+		describes: "Converts the command line of ElasticDL's client, as in its tutorial on elastic scheduling, to attributes of `elastic_training_job`: " +
+			"`name`, `image`, `data`, `training`, `master`, `workers` and `volumes` are attributes of the resource, and `model_file` is the path of the file for `model.content`. " +
+			"`notices` has a sentence for each flag that has no equivalent or another meaning, with its replacement; a `check` block reports them in the plan. " +
+			"Omitted flags have the client's defaults. Values that the client rejects are errors with the flag's name; for an unknown flag the error suggests a similar one.\n\n" +
 			"| flag | result |\n|---|---|\n" +
 			"| `--job_name` | `name` |\n" +
 			"| `--model_file` | `model_file` |\n" +

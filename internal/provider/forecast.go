@@ -332,7 +332,7 @@ func resolveForecast(model configModel) (forecastConfig, diag.Diagnostics) {
 	}
 	accepted, err := forecast.ParseReasonCodes(textsOf(model.ForecastAcceptedReasons))
 	if err != nil {
-		diags.AddAttributeError(path.Root("forecast_accepted_reasons"), "No code of a reason", sentenceOf("", err.Error()))
+		diags.AddAttributeError(path.Root("forecast_accepted_reasons"), "Invalid reason code", sentenceOf("", err.Error()))
 	}
 	config.accepted = accepted
 	if model.ForecastTimeout.IsNull() || model.ForecastTimeout.IsUnknown() {

@@ -82,37 +82,37 @@ func (d *forecastData) Schema(_ context.Context, _ datasource.SchemaRequest, res
 
 			// The answer.
 			"available":         readBoolean("Whether a forecast could be made."),
-			"reason":            readText("Why none could be made; null when one was."),
+			"reason":            readText("Why no forecast was possible; null otherwise."),
 			"as_of":             readText("When the cluster was read, in RFC 3339."),
-			"outcome":           readText("`fits` (it starts at once and evicts nobody), `preempts` (it starts, and others are evicted for it), `waits` (it does not start before others end) or `never`."),
+			"outcome":           readText("`fits` (the job starts immediately and evicts no pods), `preempts` (the job starts and evicts other pods), `waits` (the job starts only after other jobs end) or `never`."),
 			"fits":              readBoolean("Whether the outcome is `fits`."),
-			"summary":           readText("The outcome in a few words, as a plan has it."),
-			"text":              readText("The whole answer in lines, as a plan has it."),
-			"queue_position":    readInteger("How many workloads are ahead of it in its ClusterQueue while it waits there; null when it does not wait in a queue."),
-			"expected_at":       readText("When it is expected to start, in RFC 3339, by the progress and the deadlines of what runs; null when it does not wait, or nothing gives a time."),
+			"summary":           readText("Title of the forecast, as in the warning of a plan."),
+			"text":              readText("Lines of the forecast, as in the warning of a plan."),
+			"queue_position":    readInteger("Number of workloads ahead of the job in its ClusterQueue; null if it does not wait in a queue."),
+			"expected_at":       readText("Expected start time, in RFC 3339, from the progress and the deadlines of running jobs; null if the job does not wait or no time can be estimated."),
 			"assumed_jobs":      readTexts("Jobs of the same plan or file that were assumed to be applied before it, or together with it."),
-			"reasons":           readTexts("Why some of it waits, or never runs."),
-			"approximate":       readTexts("What was not looked at, or not to the end; the answer may be wrong there."),
+			"reasons":           readTexts("Why pods of the job wait or never run."),
+			"approximate":       readTexts("Reasons why the forecast is approximate and may be wrong."),
 			"approximate_codes": readTexts("The codes of these reasons, each once."),
-			"certain":           readBoolean("Whether the answer is not approximate, or only for reasons in `accepted_reasons`; null when none could be made."),
-			"starts": readObjects("What becomes of each pod.", map[string]schema.Attribute{
-				"pod":           readText("The pod's name in `pods`, with a number where there are several."),
+			"certain":           readBoolean("Whether the forecast is not approximate, or only for reasons in `accepted_reasons`; null if no forecast was possible."),
+			"starts": readObjects("Outcome for each pod.", map[string]schema.Attribute{
+				"pod":           readText("Name of the pod in `pods`, with a number if there are several."),
 				"state":         readText("`starts`, `waits` (for capacity), `queued` (for quota), `not_created` (it is created when other pods run, which wait) or `never`."),
-				"nodes":         readTexts("Where it may start; where there are several, the scheduler chooses among equals."),
-				"after":         readTexts("Pods that have to stop first."),
-				"grace_seconds": readInteger("How long those may take to stop."),
-				"reason":        readText("Why it waits; null when it starts."),
+				"nodes":         readTexts("Nodes on which the pod may start; the scheduler chooses one of them at random."),
+				"after":         readTexts("Pods that must terminate first."),
+				"grace_seconds": readInteger("Grace period of these pods."),
+				"reason":        readText("Why the pod waits; null if it starts."),
 			}),
-			"victims": readObjects("Who is evicted for it. Empty when nobody is.", map[string]schema.Attribute{
+			"victims": readObjects("Pods and workloads that the job evicts; empty if there are none.", map[string]schema.Attribute{
 				"kind":      readText("`Pod`, evicted by the scheduler, or `Workload`, evicted by its queue."),
 				"namespace": readText("Its namespace."),
 				"name":      readText("Its name."),
 				"node":      readText("The node of a pod; null for a workload."),
-				"priority":  readInteger("Its priority: of a pod that of its PriorityClass, of a workload that in the queue."),
-				"job":       readText("The name of the job that it is of; null for a pod of its own."),
-				"job_kind":  readText("What kind of job that is: `training job`, `task`, `Job`, `Deployment`, …"),
-				"outcome":   readText("What happens to that job."),
-				"certain":   readBoolean("False for one of several among which the scheduler chooses."),
+				"priority":  readInteger("Priority: of a pod, from its PriorityClass; of a workload, in the queue."),
+				"job":       readText("Name of the job to which it belongs; null for a pod without a job."),
+				"job_kind":  readText("Kind of the job: `training job`, `task`, `Job`, `Deployment`, …"),
+				"outcome":   readText("Effect on the job."),
+				"certain":   readBoolean("Whether it is evicted in every possible outcome; false if the scheduler chooses one of several victims."),
 			}),
 		},
 	}
@@ -195,7 +195,7 @@ func (d *forecastData) Read(ctx context.Context, req datasource.ReadRequest, res
 	}
 	accepted, err := forecast.ParseReasonCodes(textsOf(model.Accepted))
 	if err != nil {
-		resp.Diagnostics.AddAttributeError(path.Root("accepted_reasons"), "No code of a reason", sentenceOf("", err.Error()))
+		resp.Diagnostics.AddAttributeError(path.Root("accepted_reasons"), "Invalid reason code", sentenceOf("", err.Error()))
 		return
 	}
 	if model.Accepted.IsNull() {
@@ -262,7 +262,7 @@ func (m *forecastDataModel) job(ctx context.Context) (forecast.Job, diag.Diagnos
 		at := path.Root("pods").AtListIndex(i)
 		group := forecast.Group{Name: p.Name.ValueString(), Count: orOne(p.Count), Follows: p.Follows.ValueBool()}
 		if seen[group.Name] {
-			r.diags.AddAttributeError(at.AtName("name"), "A name twice", fmt.Sprintf("Two groups of pods are called %q, and the answer could not tell them apart. Give each a name of its own.", group.Name))
+			r.diags.AddAttributeError(at.AtName("name"), "Duplicate name", fmt.Sprintf("Two groups of pods have the name %q. Give each group a different name.", group.Name))
 		}
 		seen[group.Name] = true
 		group.Least = group.Count
@@ -270,7 +270,7 @@ func (m *forecastDataModel) job(ctx context.Context) (forecast.Job, diag.Diagnos
 			group.Least = int(p.Min.ValueInt64())
 		}
 		if group.Least > group.Count {
-			r.diags.AddAttributeError(at.AtName("min"), "More than there are", fmt.Sprintf("min is %d, and there are only %d of these pods. Set count to at least as many.", group.Least, group.Count))
+			r.diags.AddAttributeError(at.AtName("min"), "Invalid minimum", fmt.Sprintf("min is %d, and count is %d. Set count to at least as many.", group.Least, group.Count))
 		}
 		group.Template = corev1.PodTemplateSpec{
 			ObjectMeta: metav1.ObjectMeta{Labels: r.texts(p.Labels)},

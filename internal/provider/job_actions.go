@@ -25,9 +25,9 @@ const whereJob = "Namespace of the job; `default` by default."
 func newJobSuspend() action.Action {
 	return &onNamed{
 		name: "job_suspend", object: "training job or task", namespace: whereJob, invoke: onJob(suspend, trainingJobs, tasks),
-		description: "Suspends a training job or a task: its pods stop cleanly, and other workloads may use its capacity until it is resumed. " +
-			"A training job continues from its newest checkpoint then, which its master writes before it ends; a task begins anew. " +
-			"Of a job in a queue the Workload is made inactive, so that the queue does not admit it again by itself.",
+		description: "Suspends a training job or a task: its pods stop cleanly, and other workloads can use its capacity until it is resumed. " +
+			"When it is resumed, a training job continues from a checkpoint that its master writes before it stops; a task starts from the beginning. " +
+			"For a job in a queue, the Workload is deactivated, so that the queue does not admit it again.",
 	}
 }
 
@@ -63,10 +63,10 @@ func onJob(do func(context.Context, *cluster.Client, *batchv1.Job, func(string))
 			return err
 		}
 		if !slices.ContainsFunc(resources, func(resource string) bool { return job.Labels[labels[resource]] == on.name }) {
-			return refuse("Not a job for this action", "Job %s/%s was not made by %s, as its labels show.", namespace, on.name, strings.Join(resources, " or "))
+			return refuse("Not a job for this action", "Job %s/%s was not created by %s: its labels are missing.", namespace, on.name, strings.Join(resources, " or "))
 		}
 		if trainingjob.JobCondition(job, batchv1.JobComplete) != nil || trainingjob.JobCondition(job, batchv1.JobFailed) != nil {
-			return refuse("The job has ended", "Job %s/%s is complete or has failed: nothing of it runs any more. To run it again, replace it: terraform apply -replace=ADDRESS.", namespace, on.name)
+			return refuse("The job has ended", "Job %s/%s is complete or has failed. To run it again, replace it: terraform apply -replace=ADDRESS.", namespace, on.name)
 		}
 		if terminating := terminatingJob(job); terminating != nil {
 			return refuse("The job is being deleted", "Job %s/%s will not run again. %s %s", namespace, on.name, terminating, terminating.Remedy())
@@ -101,7 +101,7 @@ func letRun(ctx context.Context, client *cluster.Client, job *batchv1.Job, may b
 	}
 	workload := cmp.Or(workloadOf(ctx, client, job), groupOf(ctx, client, job))
 	if workload == nil {
-		return refuse("The job has no Workload", "Kueue has made none of Job %s/%s yet, or it may not be read. Try again in a moment.", job.Namespace, job.Name)
+		return refuse("The job has no Workload", "Kueue has not created a Workload for Job %s/%s yet, or the account may not read it. Try again in a moment.", job.Namespace, job.Name)
 	}
 	return cluster.Merge(ctx, client, client.Kueue().Workloads(job.Namespace), workload.Name, specOf("active", may))
 }
@@ -114,17 +114,17 @@ func checkpoint(ctx context.Context, client *cluster.Client, job *batchv1.Job, t
 		return refuse(diags[0].Summary(), "%s", diags[0].Detail())
 	}
 	if status.StepsDone == 0 {
-		return refuse("The job has not begun", "Training job %s/%s has done no step yet: there is nothing to keep.", job.Namespace, job.Name)
+		return refuse("The job has not started", "Training job %s/%s has not completed a step yet: there is no state to save.", job.Namespace, job.Name)
 	}
 	asked := map[string]any{trainingjob.AnnotationCheckpoint: time.Now().UTC().Format(time.RFC3339Nano)}
 	if err := cluster.Merge(ctx, client, maps, trainingjob.ConfigMapName(job.Name), map[string]any{"metadata": map[string]any{"annotations": asked}}); err != nil {
 		return err
 	}
-	tell(fmt.Sprintf("asked the master for a checkpoint at step %d or later", status.StepsDone))
+	tell(fmt.Sprintf("requested a checkpoint from the master at step %d or later", status.StepsDone))
 	err := cluster.WaitFor(ctx, client, maps, cluster.Named(trainingjob.StatusName(job.Name)), func(found []*corev1.ConfigMap) (bool, error) {
 		if len(found) == 0 {
-			return false, refuse("The job's status is gone", "ConfigMap %s/%s was deleted while the checkpoint was waited for, with the job or by itself: "+
-				"terraform plan says which. Whether there is a checkpoint is not known.", job.Namespace, trainingjob.StatusName(job.Name))
+			return false, refuse("The job's status is gone", "ConfigMap %s/%s was deleted, alone or with the job, before the checkpoint was reported: "+
+				"terraform plan shows which. It is not known whether there is a checkpoint.", job.Namespace, trainingjob.StatusName(job.Name))
 		}
 		now, err := trainingjob.DecodeStatus(found[0])
 		if err != nil {
@@ -135,12 +135,12 @@ func checkpoint(ctx context.Context, client *cluster.Client, job *batchv1.Job, t
 			tell(fmt.Sprintf("the checkpoint of step %d is written", now.CheckpointStep))
 			return true, nil
 		case now.Phase.Finished():
-			return false, refuse("The job has ended", "Training job %s/%s is %s; it wrote no checkpoint after it was asked for one.", job.Namespace, job.Name, now.Phase)
+			return false, refuse("The job has ended", "Training job %s/%s is %s; it wrote no checkpoint after the request.", job.Namespace, job.Name, now.Phase)
 		}
 		return false, nil
 	})
 	if errors.Is(err, errTimeIsUp) {
-		return refuse("The checkpoint did not come", "Training job %s/%s has written none within %s. Its events say why (kubectl get events): "+
+		return refuse("Checkpoint timed out", "Training job %s/%s has written no checkpoint within %s. Its events have the reason (kubectl get events): "+
 			"a disk may be full, and a state too large for ConfigMap %s needs output.", job.Namespace, job.Name, actionTimeout, trainingjob.ModelName(job.Name))
 	}
 	return err

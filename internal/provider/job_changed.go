@@ -68,15 +68,15 @@ func (m *jobModel) warnChanged(what string, writers []drift.Writer) diag.Diagnos
 	var b strings.Builder
 	for _, element := range m.ChangedFields.Elements() {
 		text, _ := element.(types.String)
-		by := "removed, or written by somebody whom managedFields do not name"
+		by := "removed, or written by a client that managedFields do not name"
 		if i := slices.IndexFunc(writers, func(w drift.Writer) bool { return w.Attribute == text.ValueString() }); i >= 0 && writers[i].Manager != "" {
 			by = writers[i].String()
 		}
 		fmt.Fprintf(&b, "  - %s, %s\n", text.ValueString(), by)
 	}
 	if b.Len() > 0 {
-		diags.AddWarning(what+": its objects were changed outside of this configuration", "No attribute says these fields:\n\n"+b.String()+
-			"\nApplying this plan sets them to what the provider made them with.")
+		diags.AddWarning(what+": its objects were changed outside of this configuration", "No attribute sets these fields:\n\n"+b.String()+
+			"\nApplying this plan restores the values with which the provider created them.")
 	}
 	return diags
 }

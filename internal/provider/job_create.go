@@ -43,7 +43,7 @@ func (c *jobCluster) checkPriorityClasses(ctx context.Context, uses ...classUse)
 		if !exists[use.name] {
 			diags.AddAttributeError(use.at, "PriorityClass not found", fmt.Sprintf(
 				"PriorityClass %q does not exist, and Kubernetes would refuse every pod that names it. "+
-					"Where this configuration makes the class, refer to it, so that it is made first: elastic_priority_class.NAME.name instead of %q.", use.name, use.name))
+					"If this configuration creates the class, refer to it, so that it is created first: elastic_priority_class.NAME.name instead of %q.", use.name, use.name))
 		}
 	}
 	return diags
@@ -61,7 +61,7 @@ func (c *jobCluster) checkWorkloadPriorityClass(ctx context.Context, at path.Pat
 	case apierrors.IsNotFound(err):
 		diags.AddAttributeError(at, "WorkloadPriorityClass not found", fmt.Sprintf(
 			"WorkloadPriorityClass %q does not exist, and Kueue would never admit what names it. "+
-				"Where this configuration makes the class, refer to it, so that it is made first: elastic_workload_priority_class.NAME.name instead of %q.", name, name))
+				"If this configuration creates the class, refer to it, so that it is created first: elastic_workload_priority_class.NAME.name instead of %q.", name, name))
 	case err != nil && !apierrors.IsForbidden(err):
 		c.subject.explain(&diags, err)
 	}
@@ -75,11 +75,11 @@ func (c *jobCluster) checkLocalQueue(ctx context.Context, at path.Path, namespac
 	_, err := cluster.Get(ctx, c.client, c.client.Kueue().LocalQueues(namespace), name)
 	switch {
 	case cluster.IsNotServed(err):
-		diags.AddAttributeError(at, "Kueue is not installed", fmt.Sprintf("Its API server does not know LocalQueues%s Install Kueue (API version %s), or leave queue out.",
+		diags.AddAttributeError(at, "Kueue is not installed", fmt.Sprintf("The API server does not serve LocalQueues%s Install Kueue (API version %s), or leave queue out.",
 			withoutKueue, kueue.SchemeGroupVersion))
 	case apierrors.IsNotFound(err):
 		diags.AddAttributeWarning(at, "LocalQueue not found", fmt.Sprintf(
-			"LocalQueue %s/%s does not exist; the %s waits until it does. Where this configuration makes the queue, refer to it, so that it is made first: elastic_local_queue.NAME.name instead of %q.",
+			"LocalQueue %s/%s does not exist; the %s waits until it does. If this configuration creates the queue, refer to it, so that it is created first: elastic_local_queue.NAME.name instead of %q.",
 			namespace, name, c.word, name))
 	case err != nil && !apierrors.IsForbidden(err):
 		c.subject.explain(&diags, err)
@@ -106,7 +106,7 @@ func (c *jobCluster) createParts(ctx context.Context, job trainingjob.JobRef, pa
 			c.explainPart(&diags, part, err)
 			diags.AddWarning(fmt.Sprintf("The %s is incomplete, and cannot start", c.word), fmt.Sprintf(
 				"Job %s/%s, which is suspended, and %d of its %d other objects exist. All are in the state: "+
-					"the next terraform apply removes them and begins anew, and terraform destroy removes them.", job.Namespace, job.Name, i, len(parts)))
+					"the next terraform apply deletes and recreates them, and terraform destroy deletes them.", job.Namespace, job.Name, i, len(parts)))
 			return diags
 		}
 	}
@@ -128,7 +128,7 @@ func (c *jobCluster) explainPart(diags *diag.Diagnostics, part trainingjob.Objec
 	summary, detail := cluster.Explain(err)
 	var exists *cluster.AlreadyExistsError
 	if errors.As(err, &exists) {
-		diags.AddError(summary, fmt.Sprintf("%s %s needs an object of this name for itself, and somebody else's is there already (written by %s). "+
+		diags.AddError(summary, fmt.Sprintf("%s %s needs an object with this name, which exists already and belongs to another client (%s). "+
 			"Give the job another name, or delete that object first.", c.noun, c.subject.importID, strings.Join(exists.Managers, ", ")))
 		return
 	}

@@ -42,9 +42,9 @@ func (c *jobCluster) explainStuck(ctx context.Context, diags *diag.Diagnostics, 
 	gather, cancel := context.WithTimeout(context.WithoutCancel(ctx), gatherTimeout)
 	defer cancel()
 	summary := fmt.Sprintf("%s %s is not deleted yet", c.noun, c.subject.importID)
-	const again = "\n\nRun the same command again when that is gone; nothing is lost by that. timeouts.delete sets how long to wait."
+	const again = "\n\nRun the same command again when they are gone. timeouts.delete limits the wait."
 	if stay := c.podsThatStay(gather, ref); len(stay) > 0 {
-		diags.AddError(summary, "It is marked for deletion, but these pods do not go:\n\n  "+strings.Join(stay, "\n  ")+again)
+		diags.AddError(summary, "It is marked for deletion, but these pods do not terminate:\n\n  "+strings.Join(stay, "\n  ")+again)
 		return
 	}
 	job, getErr := cluster.Get(gather, c.client, c.client.Kubernetes().BatchV1().Jobs(ref.Namespace), ref.Name)
@@ -59,14 +59,14 @@ func (c *jobCluster) whyItStays(ctx context.Context, pod *corev1.Pod) string {
 	name := "pod " + pod.Name
 	switch {
 	case pod.DeletionTimestamp == nil:
-		return fmt.Sprintf("%s has not been told to stop: the garbage collector of kube-controller-manager does that; check that it runs, or kubectl delete pod -n %s %s", name, pod.Namespace, pod.Name)
+		return fmt.Sprintf("%s has not been deleted yet: the garbage collector of kube-controller-manager deletes it; check that it runs, or run kubectl delete pod -n %s %s", name, pod.Namespace, pod.Name)
 	case slices.Contains(pod.Finalizers, kueue.PodFinalizer) && trainingjob.GroupOf(pod.Labels) != "":
 		return fmt.Sprintf("%s is kept by Kueue for its group, which ends with its workload: kubectl delete workload -n %s %s; check that Kueue runs", name, pod.Namespace, trainingjob.GroupOf(pod.Labels))
 	case len(pod.Finalizers) > 0:
 		return fmt.Sprintf("%s is held by finalizer %s: the controller that set it must remove it; where that controller is gone, kubectl patch pod -n %s %s --type=merge -p '{\"metadata\":{\"finalizers\":null}}'",
 			name, strings.Join(pod.Finalizers, ", "), pod.Namespace, pod.Name)
 	case pod.Spec.NodeName == "":
-		return name + " is on no node, and will go by itself"
+		return name + " is on no node, and will be removed without further action"
 	}
 	force := fmt.Sprintf("kubectl delete pod -n %s %s --grace-period=0 --force", pod.Namespace, pod.Name)
 	node, err := c.client.Kubernetes().CoreV1().Nodes().Get(ctx, pod.Spec.NodeName, metav1.GetOptions{})

@@ -59,7 +59,7 @@ func (c *jobCluster) cannotStart(reasons []string) diag.Diagnostics {
 	var diags diag.Diagnostics
 	if len(reasons) > 0 {
 		diags.AddWarning(fmt.Sprintf("%s %s cannot start", c.noun, c.subject.importID), fmt.Sprintf(
-			"  %s\n\nThe %s exists, and starts by itself when that is put right in the cluster; where its configuration is wrong, correct that.",
+			"  %s\n\nThe %s exists, and starts when the problem in the cluster is solved. If the configuration is wrong, correct it.",
 			strings.Join(reasons, "\n  "), c.word))
 	}
 	return diags

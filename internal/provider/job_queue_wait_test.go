@@ -31,7 +31,7 @@ func TestAQueueFromWhichNothingIsAdmittedIsNamed(t *testing.T) {
 		want  string
 	}{
 		"there is none":                  {nil, "LocalQueue ns/q does not exist"},
-		"Kueue has not looked at it yet": {queue(), ""},
+		"Kueue has not processed it yet": {queue(), ""},
 		"it is active":                   {queue(metav1.Condition{Type: kueue.ConditionActive, Status: metav1.ConditionTrue, Reason: "Ready"}), ""},
 		"its ClusterQueue is missing":    {queue(inactive(kueue.LocalQueueActiveReasonClusterQueueDoesNotExist)), "ClusterQueue team of LocalQueue ns/q does not exist (Can't submit new workloads to clusterQueue)"},
 		"its ClusterQueue is held":       {queue(inactive("ClusterQueueIsInactive")), ""}, // it may be released during the wait

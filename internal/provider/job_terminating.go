@@ -42,7 +42,7 @@ func (c *jobCluster) whyTerminating(ctx context.Context, job *batchv1.Job, termi
 		return text
 	}
 	if stay := c.podsThatStay(ctx, refOfJob(job)); len(stay) > 0 {
-		text += "\n\nThese pods are still there:\n\n  " + strings.Join(stay, "\n  ")
+		text += "\n\nThese pods still exist:\n\n  " + strings.Join(stay, "\n  ")
 	}
 	return text
 }
@@ -121,7 +121,7 @@ func (c *jobCluster) mayChange(ctx context.Context, ref trainingjob.JobRef) (*ba
 	}
 	if terminating := terminatingJob(job); terminating != nil {
 		diags.AddError(c.isBeingDeleted(), "Nothing was changed. "+c.whyTerminating(ctx, job, terminating)+
-			"\n\nRun terraform apply again when it is gone: it makes the "+c.word+" again, as the configuration says.")
+			"\n\nRun terraform apply again when it is gone, to create the "+c.word+" again, as the configuration says.")
 	}
 	return job, diags
 }

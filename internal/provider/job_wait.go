@@ -69,7 +69,7 @@ func (c *jobCluster) hasFailed(failOnError bool, why string) diag.Diagnostic {
 	if failOnError {
 		return diag.NewErrorDiagnostic(summary, why)
 	}
-	return diag.NewWarningDiagnostic(summary, fmt.Sprintf("%s\n\nThe %s stays as it is. With fail_on_error = true this would be an error.", why, c.word))
+	return diag.NewWarningDiagnostic(summary, fmt.Sprintf("%s\n\nThe %s is not changed. With fail_on_error = true this would be an error.", why, c.word))
 }
 
 // isNotYet reports that a wait has ended before its goal: err is the reason, and where the progress of the job.
@@ -84,7 +84,7 @@ func (c *jobCluster) isNotYet(goal string, waited time.Duration, err error, wher
 
 // howToResume is the remedy for a suspended job.
 func howToResume(ref trainingjob.JobRef) string {
-	return fmt.Sprintf("Somebody has suspended it, and nothing starts it until it is resumed: by action elastic_job_resume (Terraform 1.14 or later), "+
+	return fmt.Sprintf("A user or another client has suspended it. Resume it with the action elastic_job_resume (Terraform 1.14 or later), "+
 		"or outside of a queue by kubectl patch job -n %s %s --type=merge -p '{\"spec\":{\"suspend\":false}}'.", ref.Namespace, ref.Name)
 }
 
@@ -93,7 +93,7 @@ func whyEnded(err error) string {
 	var missing *missingQueueError
 	switch {
 	case errors.As(err, &missing):
-		return fmt.Sprintf("%s, and for %s nobody has made it: nothing is admitted until it is there", missing.problem, queueGrace)
+		return fmt.Sprintf("%s, and was not created within %s: no workload is admitted until it exists", missing.problem, queueGrace)
 	case errors.Is(err, context.Canceled):
 		return "it was interrupted"
 	case errors.Is(err, errTimeIsUp), errors.Is(err, context.DeadlineExceeded):

@@ -30,7 +30,7 @@ func kueueAttributes(ctx context.Context, nameDescription string, own map[string
 func waitForAttribute(when string) schema.StringAttribute {
 	return schema.StringAttribute{
 		MarkdownDescription: "What create and update wait for: `created` (default), the API server's response; or `active`, the condition `Active`, which Kueue sets " + when +
-			" A wait that ends without it is a warning with the condition's reason, never an error; `timeouts` bounds it, and where Kueue does not run it ends after 20 s.",
+			" If the wait times out, apply prints a warning with the condition's reason, never an error. The wait is limited by `timeouts`, and by 20 s if Kueue does not run.",
 		Optional:   true,
 		Computed:   true,
 		Default:    stringdefault.StaticString(waitForCreated),
@@ -80,7 +80,7 @@ func int32Validators() []validator.Int64 {
 }
 
 func stopPolicyAttribute(queue string) schema.StringAttribute {
-	return wordAttribute("`None` (default): workloads are admitted. `Hold`: no new ones are, and what runs continues. "+
+	return wordAttribute("`None` (default): workloads are admitted. `Hold`: no further workloads are admitted; running ones continue. "+
 		"`HoldAndDrain`: besides, what runs is evicted. The way to empty a "+queue+" before it is deleted.", kueue.None)
 }
 

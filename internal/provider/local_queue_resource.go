@@ -47,8 +47,8 @@ func localQueueSchema(ctx context.Context) schema.Schema {
 	clusterQueue.Validators = []validator.String{stringvalidator.LengthAtLeast(1)}
 	return schema.Schema{
 		MarkdownDescription: "A LocalQueue of Kueue: the queue through which the jobs of a namespace use a ClusterQueue. Jobs name it in their label `kueue.x-k8s.io/queue-name`.\n\n" +
-			"A LocalQueue called `default` is given to every job of its namespace that names none. " +
-			"While the ClusterQueue is missing or inactive, so is the LocalQueue; `wait_for = \"active\"` tells.",
+			"Kueue assigns every job that names no queue to the LocalQueue `default` of its namespace, if there is one. " +
+			"The LocalQueue is inactive while the ClusterQueue is missing or inactive; set `wait_for = \"active\"` to get a warning.",
 		Attributes: kueueAttributes(ctx, "Name of the queue, as in a job's label.", map[string]schema.Attribute{
 			"namespace": schema.StringAttribute{
 				MarkdownDescription: "Namespace of the queue and of the jobs that use it; `default` by default. Changing it replaces the queue.",
@@ -69,6 +69,6 @@ func localQueueSchema(ctx context.Context) schema.Schema {
 func checkLocalQueue(ctx context.Context, c *connection, queue *kueue.LocalQueue) []check {
 	return []check{{"clusterQueue", func(at path.Path) diag.Diagnostics {
 		return c.checkReference(ctx, at, reference{kind: aClusterQueue, name: string(queue.Spec.ClusterQueue)},
-			"The queue is made all the same, and is inactive until the ClusterQueue exists.")
+			"The queue is created, but is inactive until the ClusterQueue exists.")
 	}}}
 }

@@ -27,7 +27,7 @@ func (c *connection) checkFits(ctx context.Context, at path.Path, what string, p
 	var diags diag.Diagnostics
 	if why, never := placement.Never(pod, c.nodes(ctx)); never {
 		diags.AddAttributeWarning(at, what+" fits on no node", fmt.Sprintf(
-			"None of the cluster's %d nodes could run it, even if it were empty: %s. Unless a node is added that can, it stays Pending.",
+			"It would not fit on any of the cluster's %d nodes, even if the node were empty: %s. It stays Pending until a suitable node is added.",
 			len(c.nodes(ctx)), why))
 	}
 	return diags

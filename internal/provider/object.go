@@ -140,7 +140,7 @@ func (o *object[T]) Read(ctx context.Context, req resource.ReadRequest, resp *re
 	switch {
 	case cluster.IsNotServed(err) && !cluster.ServesGroup(ctx, client, o.group()):
 		resp.Diagnostics.AddWarning(fmt.Sprintf("%s %s is gone with its kind", o.title, o.importID(state)), fmt.Sprintf(
-			"The cluster at %s knows no objects of %s at all, so that this one is not there either. It is planned to be made again, "+
+			"The cluster at %s does not serve objects of %s, so this object does not exist. The plan creates it again, "+
 				"which needs Kueue 0.19 or later to be installed first.", client.Host(), o.apiVersion))
 		resp.State.RemoveResource(ctx)
 		return
@@ -152,8 +152,8 @@ func (o *object[T]) Read(ctx context.Context, req resource.ReadRequest, resp *re
 		return
 	}
 	if before := state.text("uid"); before != "" && before != string(live.GetUID()) {
-		resp.Diagnostics.AddWarning(fmt.Sprintf("%s %s was made anew outside of Terraform", o.title, o.importID(state)),
-			fmt.Sprintf("Its UID was %s and is %s. It is managed as it is now; %s.", before, live.GetUID(), o.madeAnew))
+		resp.Diagnostics.AddWarning(fmt.Sprintf("%s %s was recreated outside of Terraform", o.title, o.importID(state)),
+			fmt.Sprintf("Its UID was %s and is now %s. Terraform manages the new object; %s.", before, live.GetUID(), o.madeAnew))
 	}
 	o.warnTerminating(&resp.Diagnostics, state, live)
 	before := maps.Clone(state)

@@ -28,15 +28,15 @@ func (o *object[T]) explainHeld(ctx context.Context, diags *diag.Diagnostics, cl
 	switch {
 	case listErr != nil:
 		_, detail := cluster.Explain(listErr)
-		fmt.Fprintf(&b, "What uses it cannot be listed: %s", detail)
+		fmt.Fprintf(&b, "The objects that use it cannot be listed: %s", detail)
 	case len(found) == 0:
-		b.WriteString("Nothing was found that uses it. Kueue's controller removes the finalizer; see that it runs (kubectl get pods -n kueue-system). " +
-			"Where Kueue is gone for good: kubectl patch " + strings.ToLower(o.title) + ".kueue.x-k8s.io " + v.text("name") +
+		b.WriteString("No workload or queue that uses it was found. Kueue's controller removes the finalizer; check that it runs (kubectl get pods -n kueue-system). " +
+			"If Kueue was uninstalled: kubectl patch " + strings.ToLower(o.title) + ".kueue.x-k8s.io " + v.text("name") +
 			" --type=merge -p '{\"metadata\":{\"finalizers\":null}}'")
 	default:
 		fmt.Fprintf(&b, "It is in use by:\n\n  %s\n\n%s", strings.Join(found, "\n  "), o.release)
 	}
-	b.WriteString("\n\nRun the same command again then; timeouts.delete sets how long to wait.")
+	b.WriteString("\n\nRun the same command again then. timeouts.delete limits the wait.")
 	diags.AddError(fmt.Sprintf("%s %s is not deleted yet", o.title, o.importID(v)), b.String())
 }
 
@@ -59,4 +59,4 @@ func (k *kind[T]) remedy(terminating *cluster.Terminating) string {
 }
 
 // goneAndMadeAgain is the consequence of the deletion of an object.
-const goneAndMadeAgain = "Nothing can undo a deletion; where the configuration still has it, the plan after it is gone makes it again."
+const goneAndMadeAgain = "A deletion cannot be undone. If the configuration still contains it, the first plan after the deletion creates it again."

@@ -21,7 +21,7 @@ const waitForActive = "active"
 // does not run there will be none.
 const silence = 20 * time.Second
 
-var errNoProgress = errors.New("nobody said anything about it")
+var errNoProgress = errors.New("no condition was reported")
 
 // wait waits for the condition Active, if requested. A timeout is never an error: the object exists, and an error would
 // taint it.
@@ -58,13 +58,13 @@ func (o *object[T]) wait(ctx context.Context, client *cluster.Client, v values, 
 func notActive(title string, last *metav1.Condition, waited time.Duration, err error) string {
 	why := whyEnded(err)
 	if errors.Is(err, errNoProgress) {
-		why = "nobody has said anything about it in that time"
+		why = "no condition was reported in that time"
 	}
 	found := "It has no condition Active, which Kueue's controller sets: Kueue does not seem to run in this cluster, though its CRDs are there. " +
-		"Look with: kubectl get pods -n kueue-system"
+		"Check with: kubectl get pods -n kueue-system"
 	if last != nil {
 		found = fmt.Sprintf("Its condition Active is %s, reason %s: %s.", last.Status, last.Reason, strings.TrimSuffix(last.Message, "."))
 	}
-	return fmt.Sprintf("Waited %s for its condition Active to be True; %s. The %s is there and stays; workloads are admitted once it is active.\n\n%s",
+	return fmt.Sprintf("Waited %s for its condition Active to be True; %s. The %s exists; workloads are admitted once it is active.\n\n%s",
 		waited.Round(time.Second), why, title, found)
 }

@@ -61,8 +61,8 @@ func TestWaitsEndWhenNothingMoreIsToBeExpected(t *testing.T) {
 		"active at once":                                      {waitForActive, []reported{{condition: condition("True", 2)}}, 0, nil},
 		"active after a while":                                {waitForActive, []reported{{}, {after: 10 * time.Second, condition: condition("False", 2)}, {after: time.Minute, condition: condition("True", 2)}}, 70 * time.Second, nil},
 		"a condition without generation counts":               {waitForActive, []reported{{condition: condition("True", 0)}}, 0, nil},
-		"no condition is reported":                            {waitForActive, []reported{{}}, silence, []string{"Waited 20s", "nobody has said anything", "Kueue does not seem to run", "kubectl get pods -n kueue-system"}},
-		"a condition of an earlier generation does not count": {waitForActive, []reported{{condition: condition("True", 1)}}, silence, []string{"nobody has said anything"}},
+		"no condition is reported":                            {waitForActive, []reported{{}}, silence, []string{"Waited 20s", "no condition was reported", "Kueue does not seem to run", "kubectl get pods -n kueue-system"}},
+		"a condition of an earlier generation does not count": {waitForActive, []reported{{condition: condition("True", 1)}}, silence, []string{"no condition was reported"}},
 		"inactive until the time is up":                       {waitForActive, []reported{{condition: condition("False", 2)}}, 5 * time.Minute, []string{"Waited 5m0s", "the time for it was up", "is False, reason Because: of something."}},
 		"another client deletes it":                           {waitForActive, []reported{{condition: condition("False", 2)}, {after: time.Second, uid: "u-2"}}, time.Second, []string{"was deleted while it was waited for"}},
 	} {

@@ -132,8 +132,8 @@ func (c *connection) checkReference(ctx context.Context, at path.Path, to refere
 		where = " in namespace " + to.namespace
 	}
 	diags.AddAttributeWarning(at, fmt.Sprintf("%s %s is not there", to.kind, to.name), fmt.Sprintf(
-		"%s names %s %q%s, which is neither in the cluster nor planned before this. If this configuration makes it, refer to the resource "+
-			"instead of its name (%s.NAME.name), so that it is made first. %s",
+		"%s names %s %q%s, which neither exists in the cluster nor is planned before this. If this configuration creates it, refer to the resource "+
+			"instead of its name (%s.NAME.name), so that it is created first. %s",
 		at, to.kind, to.name, where, to.kind.resourceType(), otherwise))
 	return diags
 }

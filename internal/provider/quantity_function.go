@@ -11,9 +11,9 @@ func newQuantity() function.Function {
 	return &ofText{
 		name:    "quantity",
 		summary: "The canonical form of a Kubernetes quantity",
-		describes: "The one spelling that the API server has for an amount: `\"3\"` for `\"3000m\"`, `\"1Gi\"` for `\"1024Mi\"`. " +
-			"Two quantities are the same amount where their canonical forms are equal, if they are of one kind: `\"1Gi\"` and `\"1073741824\"` are the same amount and stay two spellings, " +
-			"since Kubernetes keeps powers of two, powers of ten and exponents apart. What is no quantity is an error that offers what may have been meant.",
+		describes: "The spelling that the API server uses for an amount: `\"3\"` for `\"3000m\"`, `\"1Gi\"` for `\"1024Mi\"`. " +
+			"Quantities with equal canonical forms are the same amount. The reverse holds only for quantities with the same kind of suffix: `\"1Gi\"` and `\"1073741824\"` are the same amount and have two canonical forms, " +
+			"because Kubernetes distinguishes powers of two, powers of ten and exponents. For an invalid quantity, the error suggests a valid one.",
 		parameter: function.StringParameter{
 			Name:                "amount",
 			MarkdownDescription: "A number, or a number with a suffix: `\"500m\"`, `\"3\"`, `\"4096Mi\"`.",

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	whichQueue = "Namespace of the LocalQueue; without it the name is a ClusterQueue's."
+	whichQueue = "Namespace of the LocalQueue; if not set, the name is that of a ClusterQueue."
 	holdNote   = "\n\nIf an `elastic_cluster_queue` or `elastic_local_queue` manages the queue and does not set `stop_policy`, the queue stays as it is until " +
 		"the action `elastic_queue_release` runs, and each plan warns of it. If the configuration sets `stop_policy`, the next plan shows the difference, warns, and sets it back."
 )
@@ -39,7 +39,7 @@ func newQueueDrain() action.Action {
 	return &onNamed{
 		name: "queue_drain", object: "queue", namespace: whichQueue, invoke: stopping(drains, kueue.HoldAndDrain, "admits nothing more, and what runs is evicted and waits"),
 		description: "Drains a queue: no further workload is admitted, and running workloads are evicted and wait until the queue is released. " +
-			"Elastic training jobs write a checkpoint before they go, and go on from it." + holdNote,
+			"Elastic training jobs write a checkpoint before they stop, and continue from it." + holdNote,
 	}
 }
 

@@ -61,10 +61,10 @@ func resourceFlavorSchema(ctx context.Context) schema.Schema {
 				MarkdownDescription: "Tolerations that Kueue adds to pods that it admits with this flavor; at most 8.",
 				Optional:            true,
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"key":                textAttribute("The taint's key; without it, with operator `Exists`, every taint."),
-					"operator":           textAttribute("`Equal`, which is meant where it is left out, or `Exists`."),
+					"key":                textAttribute("The taint's key; if not set, with operator `Exists`, all taints match."),
+					"operator":           textAttribute("`Equal` (default) or `Exists`."),
 					"value":              textAttribute("The taint's value, with `Equal`."),
-					"effect":             textAttribute(effect + "; without it every effect."),
+					"effect":             textAttribute(effect + "; if not set, all effects."),
 					"toleration_seconds": schema.Int64Attribute{MarkdownDescription: "Seconds for which a `NoExecute` taint is tolerated.", Optional: true},
 				}},
 			},
@@ -79,7 +79,7 @@ func checkResourceFlavor(ctx context.Context, c *connection, flavor *kueue.Resou
 	}
 	return []check{{"topologyName", func(at path.Path) diag.Diagnostics {
 		return c.checkReference(ctx, at, reference{kind: aTopology, name: string(*flavor.Spec.TopologyName)},
-			"The flavor is made all the same, and a ClusterQueue that uses it is inactive until the Topology exists.")
+			"The flavor is created, but a ClusterQueue that uses it is inactive until the Topology exists.")
 	}}}
 }
 

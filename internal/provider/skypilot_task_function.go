@@ -16,9 +16,9 @@ func newSkypilotTask() function.Function {
 	return &ofText{
 		name:    "skypilot_task",
 		summary: "A SkyPilot task file as the arguments of elastic_task",
-		describes: "What a SkyPilot task file says, as attributes of `elastic_task`, for who wants to change or reuse parts of it; `yaml` of the resource takes the file as it is. " +
-			"`resources.labels` give `queue`, with its `workload_priority_class`. What the file does not say is null. What cannot be done is refused, with its line; " +
-			"`warnings` are what the file says without effect. The files of `workdir` and the values of `secrets` are not in it: give them to the resource.",
+		describes: "Converts a SkyPilot task file to attributes of `elastic_task`, so that a configuration can change or reuse parts of it. To use the file unchanged, set the attribute `yaml` of the resource. " +
+			"`resources.labels` give `queue`, with its `workload_priority_class`. Attributes that the file does not set are null. Unsupported keys are errors with their line; " +
+			"`warnings` lists keys that have no effect. The result does not contain the files of `workdir` and the values of `secrets`: set them in the resource.",
 		parameter: function.StringParameter{
 			Name:                "yaml",
 			MarkdownDescription: "Text of the file: `file(\"low.yaml\")`.",

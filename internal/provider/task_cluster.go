@@ -37,7 +37,7 @@ func (c *taskCluster) check(ctx context.Context, t task.Task, at func(attribute 
 		return diags
 	}
 	diags.Append(c.checkLocalQueue(ctx, at("queue.name"), t.Namespace, t.Queue,
-		": nobody would admit the task, and its Job would stay suspended for ever. Nothing was made.")...)
+		": the task would never be admitted, and its Job would stay suspended. Nothing was created.")...)
 	if diags.HasError() {
 		return diags
 	}

@@ -78,7 +78,7 @@ func (r *taskResource) checkReferences(ctx context.Context, config tftypes.Value
 	if a.Queue == "" {
 		if _, found, _ := r.connection.findReference(ctx, reference{kind: aLocalQueue, namespace: a.Namespace, name: trainingjob.DefaultQueue}); found {
 			diags.AddAttributeWarning(path.Root("queue"), "Task will be queued by default", fmt.Sprintf(
-				"Namespace %s has a LocalQueue named %q, which Kueue gives to every Job that names none. Name it, so that the configuration says what happens: queue = { name = %q }.",
+				"Namespace %s has a LocalQueue named %q, to which Kueue assigns every Job that names no queue. Name it, so that the configuration shows it: queue = { name = %q }.",
 				a.Namespace, trainingjob.DefaultQueue, trainingjob.DefaultQueue))
 		}
 		return diags
@@ -204,10 +204,10 @@ func lostByReplacingTask(phase string) string {
 	case taskFailed:
 		return "The task has failed; its pods, with what they printed, are deleted."
 	case taskQueued:
-		return "The task waits (as of the last refresh); the new one takes its place at the end of the line."
+		return "The task waits (as of the last refresh); the new one is queued behind the others."
 	case taskSuspended:
 		return "The task is suspended (as of the last refresh); the new one is not."
 	default:
-		return "The task has started (as of the last refresh); it is stopped, and what it has not written elsewhere is lost."
+		return "The task has started (as of the last refresh); it is stopped, and everything that it has not written elsewhere is lost."
 	}
 }

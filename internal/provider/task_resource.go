@@ -170,8 +170,8 @@ func (m *taskModel) read(ctx context.Context, client *cluster.Client, job *batch
 	a, diags := m.spec(ctx)
 	if diags.HasError() { // an error would keep the user from planning anything, a correction too
 		m.observe(progress)
-		return diag.Diagnostics{diag.NewWarningDiagnostic(fmt.Sprintf("What task %s/%s was made of cannot be read", job.Namespace, job.Name),
-			"The state holds what this release of the provider refuses, so that the task is not compared with what is in the cluster. "+diags.Errors()[0].Detail())}
+		return diag.Diagnostics{diag.NewWarningDiagnostic(fmt.Sprintf("The definition of task %s/%s cannot be read", job.Namespace, job.Name),
+			"This release of the provider rejects the task in the state, so the task is not compared with the cluster. "+diags.Errors()[0].Detail())}
 	}
 	diags.Append(m.readMetadata(client, withoutLabels(job, a.file.Labels, m.Labels), task.ReservedLabel)...)
 	name := fmt.Sprintf("ConfigMap %s/%s", job.Namespace, task.ConfigMapName(job.Name))
@@ -198,11 +198,11 @@ func (m *taskModel) read(ctx context.Context, client *cluster.Client, job *batch
 		m.Logs = types.StringValue(logsCommand(job.Namespace, job.Name, live.NumNodes))
 	case imported:
 		diags.AddError(fmt.Sprintf("Job %s/%s is no task", job.Namespace, job.Name),
-			wrong+". This provider makes every task with one. A Job that it did not make cannot be imported.")
+			wrong+". This provider creates every task with one. Other Jobs cannot be imported.")
 	case err != nil && apierrors.IsNotFound(err): // readParts reports it, unless the task has ended and does not need it
 	default: // an error would keep the user from replacing or destroying it
 		diags.AddWarning(fmt.Sprintf("Task %s/%s is damaged", job.Namespace, job.Name),
-			wrong+". It says what the task runs; a pod that has to start again cannot without it. Replace the task: terraform apply -replace=ADDRESS.")
+			wrong+". It contains the task's commands, without which its pods cannot restart. Replace the task: terraform apply -replace=ADDRESS.")
 	}
 	m.observe(progress)
 	m.defaults()

@@ -174,8 +174,8 @@ func newTaskSchema(ctx context.Context) schema.Schema {
 	maps.Copy(attributes, taskObservedAttributes())
 	return schema.Schema{
 		MarkdownDescription: "A task: commands that run in one pod, or in several pods together, with accelerators. It is described by a SkyPilot task file, or by attributes. " +
-			"With a `queue` Kueue admits it, preempts it for more important work, and queues it again by itself, keeping its place by age; nobody has to run Terraform for that, and it is no change in a plan.\n\n" +
-			"`labels`, `annotations`, `queue.workload_priority_class`, `recovery.max_restarts_on_errors`, `active_deadline_seconds`, `ttl_seconds_after_finished`, how an apply waits and, while the task waits, `queue` change in place; " +
+			"With a `queue`, Kueue admits the task, preempts it for workloads of higher priority, and queues it again. This needs no Terraform run, and plans show no changes.\n\n" +
+			"`labels`, `annotations`, `queue.workload_priority_class`, `recovery.max_restarts_on_errors`, `active_deadline_seconds`, `ttl_seconds_after_finished`, the attributes that control the wait of an apply and, while the task waits, `queue` change in place; " +
 			"everything else replaces the task.",
 		Attributes: numeric.Attributes(absentIsEmpty(attributes)),
 	}

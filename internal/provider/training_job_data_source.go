@@ -37,7 +37,7 @@ func (d *trainingJobData) Schema(_ context.Context, _ datasource.SchemaRequest, 
 		attributes[name] = asRead(attribute)
 	}
 	attributes["goodput_seconds"] = schema.MapAttribute{
-		MarkdownDescription: "How the job has spent its life so far, over all of its masters: seconds by goodput phase (`" + goodputPhases() + "`). " +
+		MarkdownDescription: "Time of the job so far, over all of its masters, in seconds by goodput phase (`" + goodputPhases() + "`). " +
 			"Null before the first report.",
 		ElementType: types.Float64Type, Computed: true,
 	}

@@ -193,9 +193,9 @@ func lostByReplacing(state *trainingJobModel) string {
 		}
 	}
 	if state.Output.ValueString() == "" {
-		b.WriteString(", ConfigMap " + trainingjob.ModelName(state.Name.ValueString()) + " with its model among them. The new job begins anew.")
+		b.WriteString(", ConfigMap " + trainingjob.ModelName(state.Name.ValueString()) + " with its model among them. The new job starts from the beginning.")
 	} else {
-		fmt.Fprintf(&b, ". What it wrote below %s stays. The new job begins anew, unless it finds there a checkpoint of the very same model, data and training.", state.Output.ValueString())
+		fmt.Fprintf(&b, ". Files below %s are kept. The new job starts from the beginning, unless it finds a checkpoint of the same model, data and training there.", state.Output.ValueString())
 	}
 	return b.String()
 }

@@ -42,10 +42,10 @@ func (c *trainingJobCluster) checkQueue(ctx context.Context, d trainingjob.Defin
 	return diags
 }
 
-const defaultQueueInTheWay = "The namespace's default queue is in the way"
+const defaultQueueInTheWay = "The namespace has a default queue"
 
 func defaultQueueDetail(d trainingjob.Definition) string {
-	return fmt.Sprintf("Namespace %s has a LocalQueue named %q. Kueue gives it to every Job that names none, and would queue the two Jobs of this job there, each by itself, "+
+	return fmt.Sprintf("Namespace %s has a LocalQueue named %q. Kueue assigns every Job that names no queue to it, and would queue the two Jobs of this job there separately, "+
 		"instead of their pods in %q: the master and the minimum workers could then never be admitted together. Use a namespace without such a queue, or give that queue another name.",
 		d.Job.Namespace, trainingjob.DefaultQueue, d.Queue.Name)
 }
@@ -136,7 +136,7 @@ func explainQueue(pods []corev1.Pod, workloads []kueue.Workload) []string {
 		}
 	}
 	if !formed {
-		lines = append(lines, fmt.Sprintf("workload %s, of master and minimum workers: Kueue makes it when all of their pods are there", group))
+		lines = append(lines, fmt.Sprintf("workload %s, of master and minimum workers: Kueue creates it when all of their pods exist", group))
 	}
 	slices.Sort(lines)
 	return lines

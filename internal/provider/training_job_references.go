@@ -131,11 +131,11 @@ func (r *trainingJob) checkDefaultQueue(ctx context.Context, d trainingjob.Defin
 		return diags
 	}
 	if d.Queue != nil {
-		diags.AddAttributeWarning(path.Root("queue"), defaultQueueInTheWay, defaultQueueDetail(d)+" While that queue is there the job cannot be created.")
+		diags.AddAttributeWarning(path.Root("queue"), defaultQueueInTheWay, defaultQueueDetail(d)+" While that queue exists the job cannot be created.")
 		return diags
 	}
 	diags.AddAttributeWarning(path.Root("namespace"), "The job will be queued", fmt.Sprintf(
-		"Namespace %s has a LocalQueue named %q, which Kueue gives to every Job and pod that names none. The master will wait there, and each worker by itself; "+
+		"Namespace %s has a LocalQueue named %q, to which Kueue assigns every Job and pod that names no queue. The master and each worker will wait there separately; "+
 			"the master counts as any other workload, and may be evicted for its own workers. Use a namespace without such a queue, or a queue of another name and attribute queue.",
 		d.Job.Namespace, trainingjob.DefaultQueue))
 	return diags

@@ -162,7 +162,7 @@ func (m *trainingJobModel) read(ctx context.Context, client *cluster.Client, job
 	switch {
 	case apierrors.IsNotFound(err) && imported:
 		diags.AddError(fmt.Sprintf("Job %s/%s is no training job", job.Namespace, job.Name), fmt.Sprintf(
-			"There is no ConfigMap %s/%s, with which this provider makes every training job. A Job that it did not make cannot be imported.",
+			"There is no ConfigMap %s/%s, with which this provider creates every training job. Other Jobs cannot be imported.",
 			job.Namespace, trainingjob.ConfigMapName(job.Name)))
 		return diags
 	case apierrors.IsNotFound(err): // readParts reports it, unless the job has ended and does not need it
@@ -172,7 +172,7 @@ func (m *trainingJobModel) read(ctx context.Context, client *cluster.Client, job
 		definition, err := trainingjob.ParseDefinition(asked)
 		if err != nil {
 			diags.AddError(fmt.Sprintf("Cannot read training job %s/%s", job.Namespace, job.Name),
-				err.Error()+". A Job that this provider did not make cannot be imported; for one that it made, restore the ConfigMap, or replace the job.")
+				err.Error()+". Only Jobs that this provider created can be imported. For one of these, restore the ConfigMap, or replace the job.")
 			break
 		}
 		definition.ActiveDeadlineSeconds = job.Spec.ActiveDeadlineSeconds

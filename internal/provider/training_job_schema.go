@@ -78,7 +78,7 @@ func newTrainingJobSchema(ctx context.Context) schema.Schema {
 		"queue":      trainingJobQueueAttribute(),
 		"topology": topologyAttribute("Where the master and the first `workers.min` workers run, relative to each other, by Kueue's topology-aware scheduling. "+
 			"With `required` or `preferred`, but without slices, the master runs in the domain of these workers. "+
-			"Kueue queues each further worker by itself and places it in any domain, on a flavor with a topology.", "of them", "workers.min"),
+			"Kueue queues each further worker separately and places it in any domain, on a flavor with a topology.", "of them", "workers.min"),
 		"active_deadline_seconds": activeDeadlineAttribute("Seconds after creation, or after the last resume, at which Kubernetes fails the job (`DeadlineExceeded`). " +
 			"Time spent waiting for capacity or in a queue counts; time spent suspended does not. " +
 			"The master writes a checkpoint before it ends, and the workers exit within two minutes. Changes in place."),

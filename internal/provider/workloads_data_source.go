@@ -42,26 +42,26 @@ func (d *workloadsData) Schema(_ context.Context, _ datasource.SchemaRequest, re
 				Optional:            true,
 				Validators:          []validator.String{subdomain{}},
 			},
-			"as_of": readText("When they were read, in RFC 3339."),
+			"as_of": readText("Time at which the workloads were read, in RFC 3339."),
 			"workloads": readObjects("The workloads, in order of namespace and name.", map[string]schema.Attribute{
 				"namespace":      readText("Namespace of the workload."),
 				"name":           readText("Name of the workload."),
 				"uid":            readText("UID of the workload."),
 				"owner":          ownerAttribute(),
 				"queue":          readText("The LocalQueue."),
-				"cluster_queue":  readText("The ClusterQueue in which it holds quota; null while it holds none."),
-				"flavors":        readTexts("The ResourceFlavors that its quota is of."),
-				"priority":       readInteger("Its priority: higher goes first."),
-				"priority_class": readText("The WorkloadPriorityClass or PriorityClass that the priority came from."),
-				"admitted":       readBoolean("Whether it is admitted."),
-				"finished":       readBoolean("Whether it has ended."),
+				"cluster_queue":  readText("ClusterQueue in which the workload holds quota; null if it holds none."),
+				"flavors":        readTexts("ResourceFlavors of the workload's quota."),
+				"priority":       readInteger("Priority of the workload; a higher priority is admitted first."),
+				"priority_class": readText("WorkloadPriorityClass or PriorityClass that determines the priority."),
+				"admitted":       readBoolean("Whether the workload is admitted."),
+				"finished":       readBoolean("Whether the workload has finished."),
 				"phase": readText("`Pending`; `QuotaReserved`, while admission checks are open; `Admitted`; `Evicting`, until its quota is free; " +
 					"`Inactive`, when it was deactivated; or `Finished`."),
-				"reason":   readText("Kueue's word for why it waits, is evicted, or has ended; null for one that is admitted."),
-				"message":  readText("The same in a sentence: what it waits for."),
-				"position": readInteger("Its place among those that wait in its ClusterQueue, from 1; null for one that does not wait, or when `namespace` is set: others may stand before it."),
-				"requests": readTextMap("What all its pods ask for together."),
-				"created":  readText("When it was made, in RFC 3339; a preempted workload keeps its place by that."),
+				"reason":   readText("Kueue's reason why the workload waits, is evicted or has finished; null if it is admitted."),
+				"message":  readText("Kueue's message with the reason, such as what the workload waits for."),
+				"position": readInteger("Position among the waiting workloads of the ClusterQueue, from 1; null if the workload does not wait, or if `namespace` is set, because workloads of other namespaces are then not read."),
+				"requests": readTextMap("Sum of the requests of all pods, by resource."),
+				"created":  readText("Creation time, in RFC 3339. It determines the position among workloads of equal priority, also after a preemption."),
 				"evictions": schema.MapAttribute{
 					MarkdownDescription: "Number of evictions, by reason: `Preempted`, `PodsReadyTimeout`, …", ElementType: types.Int64Type, Computed: true,
 				},
@@ -72,7 +72,7 @@ func (d *workloadsData) Schema(_ context.Context, _ datasource.SchemaRequest, re
 }
 
 func ownerAttribute() schema.Attribute {
-	return readObject("What it stands for: a Job, or the first pod of a group.", map[string]schema.Attribute{
+	return readObject("Owner of the workload: a Job, or the first pod of a group.", map[string]schema.Attribute{
 		"kind": readText("Kind of the owner: `Job`, `Pod`, …"),
 		"name": readText("Name of the owner."),
 		"uid":  readText("UID of the owner."),
@@ -80,9 +80,9 @@ func ownerAttribute() schema.Attribute {
 }
 
 func preemptedByAttribute() schema.Attribute {
-	return readObject("The workload that it was evicted for, until it is admitted again.", map[string]schema.Attribute{
-		"namespace": readText("Its namespace; null when it is not among the workloads that were read."),
-		"name":      readText("Its name; null when it is not among the workloads that were read."),
+	return readObject("Workload for which this one was evicted; null after it is admitted again.", map[string]schema.Attribute{
+		"namespace": readText("Namespace; null if it is not among the workloads that were read."),
+		"name":      readText("Name; null if it is not among the workloads that were read."),
 		"uid":       readText("Its UID."),
 	})
 }

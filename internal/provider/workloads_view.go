@@ -96,7 +96,7 @@ func pendingWorkload(w *kueue.Workload) standing {
 	if c := apimeta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadQuotaReserved); c != nil {
 		return standing{workloadPending, c.Reason, c.Message}
 	}
-	return standing{workloadPending, "", "Kueue has not looked at it yet."}
+	return standing{workloadPending, "", "Kueue has not processed it yet."}
 }
 
 // waitsInQueue holds for a workload that stands in its ClusterQueue's order: neither finished, deactivated nor held

@@ -44,7 +44,7 @@ func TestWhereAWorkloadStandsAndWhy(t *testing.T) {
 		workload *kueue.Workload
 		want     standing
 	}{
-		"one that Kueue has not seen": {workload("w"), standing{workloadPending, "", "Kueue has not looked at it yet."}},
+		"one that Kueue has not seen": {workload("w"), standing{workloadPending, "", "Kueue has not processed it yet."}},
 		"one without room": {
 			workload("w", isNot(kueue.WorkloadQuotaReserved, "Pending", "insufficient unused quota for cpu in flavor default, 3 more needed")),
 			standing{workloadPending, "Pending", "insufficient unused quota for cpu in flavor default, 3 more needed"},

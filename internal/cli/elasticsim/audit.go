@@ -37,7 +37,7 @@ func newAudit() *cobra.Command {
 	var f auditFlags
 	c := &cobra.Command{
 		Use:   "audit [LOG]",
-		Short: "List preemptions: who took what from whom, and what it cost",
+		Short: "List preemptions with victim, preemptor and cost",
 		Long: `List the disruptions of jobs (pods and Workloads that were preempted or evicted), with
 reason, preemptor, lost steps, lost seconds and the time to recover, and add up the cost
 by the priority classes of preemptors and victims.

@@ -31,7 +31,7 @@ the most recent checkpoint. Requires Kueue's feature gate PriorityBoost (v0.17, 
 A job takes part if its Job, its pods or its Workload have the annotation
 elastic-training.github.io/last-checkpoint-time: the time of the last checkpoint
 (RFC 3339), or an empty value before the first one. The age then counts from the
-admission. elastic_training_job sets it. Other jobs can set it on themselves:
+admission. elastic_training_job sets it. Set it on other jobs yourself:
 
   kubectl annotate --overwrite job/NAME \
     elastic-training.github.io/last-checkpoint-time=$(date -u +%FT%TZ)
@@ -39,7 +39,7 @@ admission. elastic_training_job sets it. Other jobs can set it on themselves:
 A Workload with quota gets 1 for each --step of unsaved time, up to --max. --max must be
 less than the distance between any two priorities, so that a boost never changes which
 class may preempt which. A Workload without quota has no boost, and keeps its place in
-the queue. A priority-boost that somebody else has set is left alone.
+the queue. A priority-boost that another client has set is not changed.
 
 Run one replica, in a pod: examples/rbac/checkpoint-age.yaml has a Deployment with the
 permissions that it needs. While it does not run, boosts stay as they are.`,

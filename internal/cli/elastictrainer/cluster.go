@@ -301,8 +301,8 @@ func newWorker(version string) *cobra.Command {
 		Use:   "worker --master HOST:PORT --id N",
 		Short: "Run a worker, which computes gradients for a master",
 		Long: `A worker's pod runs this command. It receives the job from the master, reads the data
-from its own volumes, and computes the gradients assigned to it until the master tells
-it to stop.`,
+from its own volumes, and computes the gradients assigned to it until the master
+ends the job.`,
 		Example: "  elastic-trainer worker --master 10.0.0.7:50001 --id 0",
 		Args:    cli.NeedsArguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -323,7 +323,7 @@ it to stop.`,
 	f.StringVar(&cfg.Master, "master", "", "address of the master (required)")
 	f.IntVar(&cfg.ID, "id", 0, "number of this worker (required)")
 	f.StringVar(&credentials, "credentials", trainingjob.CredentialsDir, "`directory` with the job's certificate and token")
-	f.DurationVar(&cfg.MasterTimeout, "master-timeout", 120*time.Second, "time limit of the connection to a master")
+	f.DurationVar(&cfg.MasterTimeout, "master-timeout", 120*time.Second, "time for which the worker tries to connect to a master")
 	f.StringVar(&cfg.PeerHost, "peer-host", "", "address at which other workers reach this one, on any free port (default: the one used to reach the master)")
 	f.DurationVar(&cfg.Pace, "pace", 0, "minimum time per gradient, to simulate slower hardware")
 	f.StringVar(&cfg.Elastic, "elastic", trainingjob.ElasticGradients, "how the job's script exchanges gradients: gradients, collectives or restart")

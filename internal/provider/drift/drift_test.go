@@ -129,7 +129,7 @@ func TestWarningNamesWhatOthersWroteAndNothingElse(t *testing.T) {
 	summary, detail, ok := drift.Warning("ClusterQueue team", drift.Changes(state, plan, all), o, config, releases)
 	want := `These fields have values that were not written by this resource:
 
-  - description: unset, changed by somebody whom managedFields do not name
+  - description: unset, changed by a client that managedFields do not name
   - labels["team"]: "ops", written by "kubectl-label" at 2026-01-02T12:00:00Z
   - stop_policy: "Hold", written by "kubectl-patch" at 2026-01-02T12:00:00Z
 

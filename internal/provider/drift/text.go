@@ -26,7 +26,7 @@ func Warning(of string, changes []Change, o Observation, config map[string]tftyp
 		case written:
 			lines = append(lines, fmt.Sprintf("%s: %s, %s", attribute, Text(change.From), writer))
 		case o.lost(attribute):
-			lines = append(lines, fmt.Sprintf("%s: %s, changed by somebody whom managedFields do not name", attribute, Text(change.From)))
+			lines = append(lines, fmt.Sprintf("%s: %s, changed by a client that managedFields do not name", attribute, Text(change.From)))
 		default:
 			continue
 		}
