@@ -195,6 +195,23 @@ func (l *lifecycle) step(now time.Time) plan {
 	return p
 }
 
+// nextLook is when to look at the pod again if nothing happens; zero for never. The volumes of a pod that ends are not
+// refreshed any more: their time, once passed, would have it looked at without end.
+func (l *lifecycle) nextLook(p plan, refresh time.Time) time.Time {
+	if l.over || l.ending != nil {
+		return p.wake
+	}
+	return earlier(p.wake, refresh)
+}
+
+// earlier is the earlier of two times, of which zero is never.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || (!b.IsZero() && b.Before(a)) {
+		return b
+	}
+	return a
+}
+
 func (l *lifecycle) checkDeadline(now time.Time, p *plan) {
 	seconds := l.pod.Spec.ActiveDeadlineSeconds
 	if seconds == nil || l.ending != nil {

@@ -74,6 +74,31 @@ func TestRestartPolicies(t *testing.T) {
 	}
 }
 
+// A time that has passed has the pod looked at at once, and again after that.
+func TestThePodIsNotLookedAtForVolumesThatAreNotRefreshedAnyMore(t *testing.T) {
+	ended := newLifecycle(testPod(corev1.RestartPolicyNever, "a"), epoch)
+	run(ended, epoch)
+	ended.exited(0, 0, "", "", epoch.Add(time.Second))
+	_, last := run(ended, epoch.Add(time.Second))
+	if at := ended.nextLook(last, epoch); !at.IsZero() {
+		t.Errorf("a pod that has ended is looked at at %v", at)
+	}
+
+	pod := testPod(corev1.RestartPolicyNever, "a")
+	ending := newLifecycle(pod, epoch)
+	_, last = run(ending, epoch)
+	if at := ending.nextLook(last, epoch.Add(time.Minute)); !at.Equal(epoch.Add(time.Minute)) {
+		t.Errorf("a pod that runs is looked at at %v", at)
+	}
+	deleted, grace := pod.DeepCopy(), int64(30)
+	deleted.DeletionTimestamp, deleted.DeletionGracePeriodSeconds = &metav1.Time{Time: epoch}, &grace
+	ending.updated(deleted, epoch)
+	_, last = run(ending, epoch)
+	if at := ending.nextLook(last, epoch); !at.Equal(epoch.Add(30 * time.Second)) {
+		t.Errorf("a pod that is deleted is looked at at %v, not at the end of its grace period", at)
+	}
+}
+
 func TestCrashLoopBackOff(t *testing.T) {
 	l := newLifecycle(testPod(corev1.RestartPolicyAlways, "a"), epoch)
 	now := epoch

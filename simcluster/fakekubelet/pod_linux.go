@@ -215,7 +215,7 @@ func (o *owner) act(ctx context.Context) (wake time.Time) {
 			}
 		}
 		if len(p.start) == 0 {
-			return earlier(p.wake, o.refreshAt)
+			return o.life.nextLook(p, o.refreshAt)
 		}
 		// And another look: a start that failed has a time to be tried again, and a
 		// sidecar that was started lets the next container begin.
@@ -224,13 +224,6 @@ func (o *owner) act(ctx context.Context) (wake time.Time) {
 		}
 	}
 	return time.Time{}
-}
-
-func earlier(a, b time.Time) time.Time {
-	if a.IsZero() || (!b.IsZero() && b.Before(a)) {
-		return b
-	}
-	return a
 }
 
 func (o *owner) prepareVolumes(ctx context.Context, now time.Time) {
