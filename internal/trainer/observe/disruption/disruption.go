@@ -20,10 +20,10 @@ type Tracker struct {
 	known   map[int]bool            // workers whose end is recorded
 	retired map[int]bool            // workers that the master itself deletes
 
-	at      time.Time
-	phase   trainingjob.GoodputPhase // since at
-	status  trainingjob.Status       // as of at
-	ready   map[int]bool
+	at     time.Time
+	phase  trainingjob.GoodputPhase // since at
+	status trainingjob.Status       // as of at
+	ready  map[int]bool
 	// missing were ready and are not any more, for a reason that is not known yet: a stream ends before the pod's end is
 	// seen, and others are not ready while they agree on a new group.
 	missing map[int]bool
