@@ -1,6 +1,6 @@
-// Package python is the Python module by which scripts compute for elastic-trainer, as files to be written where a
-// script is run: a worker gives its child the module that speaks the worker's version of the protocol, so that nobody
-// has to install one.
+// Package python contains the Python module elastic_training, with which scripts compute for elastic-trainer. A worker
+// writes the module for its child process, so that the module has the worker's version of the protocol and users need
+// not install it.
 package python
 
 import (

@@ -1,9 +1,10 @@
 // Package simcluster starts and stops embedded clusters (command simcluster) for tests and for programs such as the
 // scenario runner.
 //
-// It guarantees that a cluster ends with the process that started it, however that ends, and that nothing of it is
-// left. It needs the simcluster program, which it builds when $SIMCLUSTER_BIN does not name one; it does not link it,
-// so that test binaries stay small. Linux only; elsewhere tests are skipped with a sentence that points to kind.
+// A cluster ends with the process that started it, for whatever reason that process ends, and leaves nothing behind.
+// The package needs the simcluster program, which it builds unless $SIMCLUSTER_BIN names one; it does not link the
+// program, so that test binaries stay small. Linux only; on other systems tests are skipped with a message that
+// recommends kind.
 package simcluster
 
 import (

@@ -1,4 +1,5 @@
-// Command elastic-sim asks the scheduling engine without a cluster, and compares it with recordings of a real Kueue.
+// Command elastic-sim runs the scheduling engine: it simulates scenarios, makes forecasts for a cluster, and compares
+// the engine with recordings of Kueue.
 package main
 
 import (

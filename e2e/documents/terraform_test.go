@@ -1,6 +1,6 @@
-// Package documents tests the commands in the repository's documents, and the Terraform configuration that
-// they show, to what the programs and the provider say of themselves. Links, paths, names, and the programs whose
-// command trees this module need not link are checked in the repository's root.
+// Package documents compares the commands and the Terraform configuration in the repository's documents with the flags
+// of the programs and the schemas of the provider. Tests in the repository's root check links, paths and names, and the
+// commands of programs that this module does not link.
 package documents
 
 import (

@@ -1,6 +1,6 @@
 // Package examples_test applies every example of the repository, and every block of HCL in its documents, on an
-// embedded cluster: from a copy outside of the repository, as somebody has who copied it. The next plan is empty, and
-// after a destroy nothing is left. What an example needs besides is in a table of this package, with the reason.
+// embedded cluster, from a copy outside of the repository. The next plan must be empty, and a destroy must leave
+// nothing. A table of this package lists what else an example needs, with the reason.
 package examples_test
 
 import (

@@ -1,13 +1,13 @@
-// Package image builds the trainer's container image without a container engine: the static binary, the folder for its
-// results, and nothing else, run by a user without privileges on a root file system that may be read-only.
+// Package image builds the trainer's container image without a container engine. The image contains the static binary
+// and a directory for its results; it runs as a user without privileges, also with a read-only root file system.
 //
-// It guarantees that one commit and one Go release give the same bytes on every machine: Compile leaves no path, time
-// or environment of the machine in the binary, and the image's only time is the given one. It writes what engines
-// and importers read (WriteDocker, WriteOCI), hands an image to an engine of this machine (FindEngine, Engine.Load) and
-// pushes it to a registry (Push). It signs nothing and scans nothing.
+// The same commit and Go release give the same bytes on every machine: Compile removes paths, times and the environment
+// from the binary, and the image contains only the given time. The package writes the formats that engines and
+// importers read (WriteDocker, WriteOCI), loads an image into an engine of this machine (FindEngine, Engine.Load) and
+// pushes it to a registry (Push). It does not sign or scan images.
 //
-// There are no CA certificates and no time zones in the image: the trainer speaks to its own master, by a certificate
-// of the job's own, has those of object stores within where it is built with the tag objectstores, and writes times in
+// The image contains no CA certificates and no time zones. The trainer connects to its own master with a certificate of
+// the job, contains the certificates for object stores if it is built with the tag objectstores, and writes times in
 // UTC.
 package image
 

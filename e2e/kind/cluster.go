@@ -1,8 +1,8 @@
-// Package kind makes clusters for the scenarios with kind: one control plane, and workers that are the tutorial's
-// machine on any host. It guarantees that a cluster which it hands out is what it should be (every node Ready and of
-// its size; kind itself calls a cluster with dead workers a success), that every wait ends and says what it waited for,
-// and that nothing of a cluster is left when it is closed: containers, the network where there was none before, the
-// kubeconfig. What runs on the cluster is left to others.
+// Package kind creates clusters for the scenarios with kind: one control plane, and workers of the tutorial's size on
+// any host. It checks that every node is Ready and has the right size (kind reports success for a cluster whose workers
+// do not run). Every wait has a time limit, and its error names what was expected. Closing a cluster removes its
+// containers, its network unless that existed before, and its kubeconfig. Other packages decide what runs on the
+// cluster.
 package kind
 
 import (

@@ -1,6 +1,6 @@
-// Package kueue_test puts Kueue's API, as this project has it, on a real API server: what the CRDs accept and refuse is
-// compared with package validation, and the typed client, with the functions of package cluster on top, is used on
-// them.
+// Package kueue_test tests this project's types and CRDs of Kueue's API on a real API server: it compares the objects
+// that the CRDs accept and reject with package validation, and uses the typed client with the functions of package
+// cluster.
 package kueue_test
 
 import (

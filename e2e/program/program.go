@@ -1,5 +1,5 @@
-// Package program gives tests the programs of the root module, which is another module than theirs: those that the
-// environment names, as `make test` does, or the same built on the spot.
+// Package program builds the programs of the root module for tests of other modules, or finds them in the environment,
+// which `make test` sets.
 package program
 
 import (

@@ -1,6 +1,6 @@
-// Package providertest runs the provider for acceptance tests: the provider in the test's own process, and the real
-// terraform before it. It guarantees that nothing of the test process's environment or home directory reaches the
-// provider, and that terraform downloads nothing. Clusters are left to the tests.
+// Package providertest runs the provider for acceptance tests: the provider in the test's own process, with the real
+// terraform. The environment and the home directory of the test process do not reach the provider, and terraform
+// downloads nothing. The tests start the clusters.
 package providertest
 
 import (

@@ -1,4 +1,4 @@
-// Package status looks at a job's page as people do, in a real browser.
+// Package status tests the web page of a job in a real browser.
 package status
 
 import (

@@ -1,6 +1,6 @@
-// Package tutorial_test types the commands of ElasticDL's tutorial on elastic scheduling as they stand there, on an
-// embedded cluster as the tutorial's was: into `elastic-trainer submit`, and into the provider's function
-// elasticdl_args.
+// Package tutorial_test runs the commands of ElasticDL's tutorial on elastic scheduling, exactly as printed there, with
+// `elastic-trainer submit` and with the provider's function elasticdl_args, on an embedded cluster of the tutorial's
+// size.
 package tutorial_test
 
 import (

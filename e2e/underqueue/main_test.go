@@ -1,7 +1,7 @@
-// Package underqueue_test is elastic_training_job under a queue: the real terraform, the provider in this process, and
-// an embedded cluster whose queue controller is in Kueue's place. What terraform plans and says of a job that waits in
-// its queue, and that nothing of it stays when it is destroyed, is checked from outside. How such a job trains is
-// checked in package training, and the whole of it by the scenario in package scenario.
+// Package underqueue_test tests elastic_training_job with a queue: the real terraform, the provider in this process,
+// and an embedded cluster with the simulated queue controller. It checks the plans and messages for a job that waits in
+// its queue, and that a destroy leaves nothing. Package training tests how such a job trains, and a scenario of package
+// scenario tests both together.
 package underqueue_test
 
 import (

@@ -1,4 +1,4 @@
-// Package rbac has the roles of this folder's files for the provider, which names them to who lacks a right.
+// Package rbac contains the roles of this folder's files, for the provider's messages about missing permissions.
 package rbac
 
 import _ "embed"

@@ -1,6 +1,6 @@
-// Package cli is what the project's programs have in common: how they end, how they refuse a command line, what their
-// help looks like, and how shells complete what is typed. Commands themselves live with the program; package
-// commandlinetest holds them to these manners.
+// Package cli contains the conventions that all programs of the project share: exit codes, errors of command lines, the
+// layout of help, and shell completion. The commands are in the packages of the programs; package clitest checks that
+// they follow the conventions.
 package cli
 
 import (

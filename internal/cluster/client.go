@@ -1,10 +1,10 @@
-// Package cluster is the only package that talks to an API server on the provider's side. It connects, creates,
-// applies, deletes and waits, and it explains in sentences what went wrong.
+// Package cluster is the provider's only access to API servers. It connects, creates, applies, deletes and waits, and
+// explains errors in sentences.
 //
-// It guarantees: one transport for the whole process; a request that the server asks to repeat is repeated within the
-// caller's context; an unreachable server is an error within ten seconds; nothing that exists is adopted by Create,
-// nothing that was re-created under the same name is changed or deleted, and no other manager's field is taken unless
-// force is asked for. What the objects mean, and in which order they are made, is left to the callers.
+// It uses one transport for the whole process. It repeats a request if the server asks for that, within the caller's
+// context, and reports an unreachable server within ten seconds. Create never adopts an existing object. Objects that
+// were recreated under the same name are neither changed nor deleted, and fields of other field managers are
+// overwritten only with force. The callers decide what the objects mean and in which order they are created.
 package cluster
 
 import (

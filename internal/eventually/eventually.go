@@ -1,5 +1,5 @@
-// Package eventually lets tests wait for what other goroutines and processes do: as long as that takes on a busy
-// machine, and no longer on an idle one.
+// Package eventually lets tests wait for other goroutines and processes, as long as necessary on a busy machine, and
+// without delay on an idle one.
 package eventually
 
 import (

@@ -1,4 +1,4 @@
-// Package spelling finds the word that was probably meant.
+// Package spelling suggests a known word for a misspelt one.
 package spelling
 
 import (

@@ -1,4 +1,5 @@
-// Package wording says numbers, times and pods' names to a reader, the same on a terminal and in a picture.
+// Package wording formats numbers, durations and names of pods for readers, in the same way on terminals and in
+// pictures.
 package wording
 
 import (

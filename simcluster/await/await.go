@@ -1,5 +1,5 @@
-// Package await waits for what comes about in a cluster by and by, of which nobody gives notice: it looks, and looks
-// again. How long to wait is the context's, and what to do about a wait in vain the caller's.
+// Package await polls for a condition in a cluster that no watch reports. The context limits the wait, and the caller
+// handles a timeout.
 package await
 
 import (

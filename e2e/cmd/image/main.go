@@ -1,5 +1,5 @@
-// Command image builds the trainer's image for every platform, writes it as archives, loads it into a container engine
-// where one answers, pushes it to the given registry, and says what can be done next. `make image` runs it.
+// Command image builds the trainer's image for every platform and writes it as archives. It loads the image into a
+// container engine, if one runs, and pushes it to the given registry. `make image` runs it.
 package main
 
 import (

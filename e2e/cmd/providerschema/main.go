@@ -1,6 +1,5 @@
-// Command providerschema prints what the provider says of itself through the plugin protocol, in the form of
-// `terraform providers schema -json`. The documentation is made from it, so that it is the same with whatever release
-// of terraform is installed: older ones leave out identities, list resources and actions.
+// Command providerschema prints the provider's schemas in the form of `terraform providers schema -json`. The
+// documentation is generated from it, because older releases of terraform omit identities, list resources and actions.
 package main
 
 import (

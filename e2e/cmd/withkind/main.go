@@ -1,6 +1,6 @@
-// Command withkind makes a kind cluster of the tutorial's machines, runs a command that uses it, and deletes the
-// cluster, whatever becomes of the command: it fails, panics, is interrupted. It is a process of its own for that
-// reason. `withkind --help` says how it is used.
+// Command withkind creates a kind cluster of the tutorial's machines, runs a command that uses it, and deletes the
+// cluster, also if the command fails, panics or is interrupted. Therefore it is a separate process. See `withkind
+// --help`.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Package kueue installs a release of the real Kueue on a cluster, for the scenarios with queues: found, adjusted and
-// applied. It is for tests; what the project's users do is apply the release's manifests themselves.
+// Package kueue installs a release of the real Kueue on a cluster, for the scenarios with queues: it finds, adjusts and
+// applies the manifests. It is for tests; users apply the manifests of the release themselves.
 package kueue
 
 import (

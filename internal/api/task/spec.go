@@ -1,8 +1,8 @@
-// Package task is a queued task as data: what a user asks for in HCL or in SkyPilot's own task file, the Kubernetes
-// objects that it becomes, and what those objects say about how it goes. It is pure: the provider applies what it
-// renders and shows what it explains; Kueue and the Job controller do the rest, with nobody of ours running beside
-// them. Only a task of several nodes needs the trainer's image, whose supervisor (internal/trainer/runtime/rank)
-// starts, ends and restarts the ranks together.
+// Package task defines a queued task as data: the task that a user describes in HCL or in a SkyPilot task file, the
+// Kubernetes objects for it, and the progress that these objects report. It is pure: the provider applies the rendered
+// objects and shows the progress; Kueue and the Job controller run the task, without a controller of this project. Only
+// a task of several nodes needs the trainer's image, whose supervisor (internal/trainer/runtime/rank) starts, stops and
+// restarts the ranks together.
 package task
 
 import (

@@ -1,6 +1,6 @@
-// Package trainingjob is an elastic training job as data: what job.json and workers.json say to the master, what
-// the master's status says to everybody else, and the Kubernetes objects that make up a job. It is pure: the
-// provider applies what it renders, and the trainer reads what it defines.
+// Package trainingjob defines an elastic training job as data: job.json and workers.json, which the master reads, the
+// status that the master reports, and the Kubernetes objects of a job. It is pure: the provider applies what it
+// renders, and the trainer reads what it defines.
 package trainingjob
 
 import (

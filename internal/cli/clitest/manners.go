@@ -1,6 +1,5 @@
-// Package clitest holds programs to the manners that package cli gives them and that are agreed between them: texts
-// that can be read in a terminal, examples that are command lines, and flags of one name for one thing. It also asks
-// what a shell would offer.
+// Package clitest checks that programs follow the conventions of package cli: help that fits a terminal, examples that
+// are valid command lines, and the same names for the same flags. It also checks shell completions.
 package clitest
 
 import (

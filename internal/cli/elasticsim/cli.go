@@ -1,5 +1,5 @@
-// Package elasticsim is the command line of elastic-sim: the scheduling engine and the simulator, without a cluster.
-// Commands read flags, call the packages that do the work, and print.
+// Package elasticsim is the command line of elastic-sim: the scheduling engine and the simulator. Commands read flags,
+// call the packages that do the work, and print.
 package elasticsim
 
 import (

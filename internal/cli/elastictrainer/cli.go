@@ -1,5 +1,5 @@
-// Package elastictrainer is the command line of elastic-trainer: one program that is master, worker and local trainer,
-// and that makes and looks at data and models. Commands read flags, call the packages that do the work, and print.
+// Package elastictrainer is the command line of elastic-trainer: master, worker, local training, and commands for data
+// and models. Commands read flags, call the packages that do the work, and print.
 package elastictrainer
 
 import (

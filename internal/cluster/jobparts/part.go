@@ -1,5 +1,5 @@
 // Package jobparts creates, finds and deletes the objects of one job: a batch/v1 Job that owns all others, and its
-// pods. Which objects these are, and what they hold, is decided by internal/api/trainingjob and internal/api/task.
+// pods. internal/api/trainingjob and internal/api/task decide which objects these are and what they contain.
 package jobparts
 
 import (

@@ -1,8 +1,8 @@
-// Package elasticdl reads the command line of ElasticDL's client as it was when its tutorial on elastic scheduling was
-// written (29 May 2019), and says the same in the words of elastic_training_job. It knows every flag of that client
-// and of the master that the client handed its other flags to, with their defaults; it refuses what they refused, and
-// besides what would have failed later or done nothing, always with the flag's name. It is pure; whether a value makes
-// a job that can run (a name, a path) is internal/api/trainingjob's to judge.
+// Package elasticdl converts the command line of ElasticDL's client, as of its tutorial on elastic scheduling (29 May
+// 2019), to the attributes of elastic_training_job. It knows every flag of that client, and of the master to which the
+// client passed its other flags, with their defaults. It rejects what they rejected, and what would have failed later
+// or had no effect, with the flag's name. It is pure; internal/api/trainingjob decides whether values such as names and
+// paths are valid.
 package elasticdl
 
 import (

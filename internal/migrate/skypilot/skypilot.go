@@ -1,6 +1,6 @@
-// Package skypilot reads SkyPilot's own task files. A key that this reader does not know is refused with its line, and
-// so is one that SkyPilot knows and a task on one cluster cannot honour, unless leaving it out changes nothing but
-// cost or convenience: then it is a warning. Nothing is left out in silence.
+// Package skypilot reads SkyPilot's task files. It rejects unknown keys, with their line, and keys that SkyPilot knows
+// but a task on one cluster cannot support, unless ignoring the key changes nothing but cost or convenience: then it
+// adds a warning. No key is ignored silently.
 package skypilot
 
 import (

@@ -1,10 +1,10 @@
-// Package apifield is the one rule that maps attributes to fields of the API: an attribute has the field's name in
+// Package apifield implements the rule that maps attributes to fields of the API: an attribute has the field's name in
 // snake case, the same nesting and the same meaning. From a schema alone the package derives the JSON for the API
-// (Expand), the values for Terraform (Flatten), and the attribute of an error's field path (Path).
+// (Expand), the values for Terraform (Flatten), and the attribute of an error's field path (Path). The definitions of
+// jobs use the attributes' own names, by a Naming of their own.
 //
-// A value survives the way to the API server and back: if the server returns another spelling of the same meaning, or
-// omits a field, the value stays as the user wrote it. The callers decide what the fields mean, and which values are
-// allowed.
+// A value keeps the user's spelling if the API server returns another spelling of the same meaning, or omits the field.
+// The callers decide what the fields mean and which values are allowed.
 package apifield
 
 import (

@@ -1,6 +1,6 @@
-// Package numeric has the types of attributes that are numbers. Terraform's numbers have any size and any fraction; the
-// framework's own types refuse what does not fit with an error that blames the provider. These types accept every
-// number, and refuse what does not fit as a mistake of the configuration, at its attribute.
+// Package numeric contains the types of numeric attributes. Terraform's numbers have any size and any fraction; for
+// numbers that do not fit, the framework's own types report an error of the provider. These types accept every number,
+// and report one that does not fit as an error of the configuration, at its attribute.
 package numeric
 
 import (

@@ -1,5 +1,5 @@
-// Package audit lists the disruptions of jobs, and adds up what those for each preemptor's priority class cost. It is a
-// function of an event log, or of what a cluster's jobs and Workloads say. It reads neither.
+// Package audit lists the disruptions of jobs, and adds up their cost by the priority class of the preemptor. It is a
+// function of an event log, or of the status of a cluster's jobs and Workloads, which its callers read.
 package audit
 
 import (

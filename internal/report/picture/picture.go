@@ -1,9 +1,8 @@
-// Package picture is what the pages of this project have in common, whoever draws them: the colours and marks by which
-// a reader knows a job, a wait and a preemption, light and dark; round ticks of axes; and Markup, which writes HTML and
-// SVG and escapes what comes from elsewhere.
+// Package picture contains what the HTML pages of this project share: the colours and marks for jobs, waits and
+// preemptions, for light and dark mode; round ticks of axes; and Markup, which writes HTML and SVG and escapes text.
 //
-// It does without html/template, whose reflection would keep every method of every type in the trainer's binary: six
-// megabytes of it.
+// It does not use html/template, whose reflection would keep every method of every type in the trainer's binary: six
+// megabytes.
 package picture
 
 import (

@@ -1,7 +1,7 @@
-// Package timeline draws a scenario's event log as a picture: a lane per node, a bar per pod, waiting and preemption
-// marked, and below it how far each job was and with what loss. The picture is one HTML page with SVG in it, without
-// scripts and without anything from elsewhere, light or dark as the reader's system is, and drawn twice, for wide
-// screens and for phones. It is pure: the same log gives the same page.
+// Package timeline draws a scenario's event log as a timeline: a lane for each node, a bar for each pod, marks for
+// waits and preemptions, and below it the progress and the loss of each job. The result is one HTML page with SVG,
+// without scripts and external resources. It follows the reader's light or dark mode, and contains one drawing for wide
+// screens and one for phones. The package is pure: the same log gives the same page.
 package timeline
 
 import (

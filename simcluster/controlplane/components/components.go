@@ -1,13 +1,13 @@
 //go:build linux
 
-// Package components holds the programs of which the control plane consists: etcd, kube-apiserver,
-// kube-controller-manager and kube-scheduler, unmodified, from their own Go modules.
+// Package components contains the programs of the control plane: etcd, kube-apiserver, kube-controller-manager and
+// kube-scheduler, unmodified, from their own Go modules.
 //
 // It is the only package of this repository that imports k8s.io/kubernetes and etcd: linking them takes seconds and
-// well over a hundred megabytes, which tests and tools that merely use a cluster should not pay for.
+// more than a hundred megabytes, which tests and tools that only use a cluster should not need.
 //
 // The upstream commands install process-wide signal handlers, metrics and feature gates, so one process runs one
-// component, once. Package controlplane re-executes the binary for each.
+// component, once. Package controlplane re-executes the binary for each component.
 package components
 
 import (

@@ -1,5 +1,5 @@
-// Package kubeletadmission is a kubelet's own decision whether a pod fits on its node, by the kubelet's code. It is a
-// package of its own for that code's size: only the program needs it, not those who start clusters.
+// Package kubeletadmission decides whether a pod fits on its node, with the kubelet's own code. It is a separate
+// package because of that code's size: only the program links it, not the packages that start clusters.
 package kubeletadmission
 
 import (

@@ -1,6 +1,5 @@
-// Package client reads and writes Kueue's objects, typed. Its resources are client-go's own (gentype) over a REST
-// client for the one group and version, so that nothing is asked of the server before it is needed: no discovery, and a
-// CRD that is installed later is no obstacle.
+// Package client is a typed client for Kueue's objects. Its resources are those of client-go (gentype) with a REST
+// client for the one group and version. It sends no discovery requests, so the CRDs may be installed later.
 package client
 
 import (

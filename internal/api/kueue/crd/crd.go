@@ -1,5 +1,5 @@
-// Package crd has the CustomResourceDefinitions of the kinds in package kueue: generated from their markers, embedded in
-// the program, and given as objects that can be created on a cluster without Kueue. A cluster with Kueue has Kueue's own.
+// Package crd contains the CustomResourceDefinitions of the kinds in package kueue, generated from their markers and
+// embedded in the program, for clusters without Kueue. A cluster with Kueue has Kueue's own definitions.
 package crd
 
 import (

@@ -1,15 +1,15 @@
-// Package validation refuses what a cluster with Kueue v0.19.2 would refuse, before it is asked: the rules of the CRDs
-// (schema and CEL) and those of Kueue's webhooks, as pure functions, one file a kind.
+// Package validation rejects objects that a cluster with Kueue v0.19.2 would reject: it implements the rules of the
+// CRDs (schema and CEL) and of Kueue's webhooks as pure functions, one file for each kind.
 //
-// It guarantees: an error's field is the path of what is wrong in the API's words, such as
-// spec.resourceGroups[0].flavors[1].resources[0].borrowingLimit, and its detail says what to do; an error's Origin
-// states who would reject it; fields that are left out are judged by the value that the API server gives them; an
-// object without errors is accepted by Kueue's CRDs and webhooks (with their default feature gates), and one with
-// errors is refused, unless all of them are of rules that are ours.
+// The field of an error is the path in the API, such as spec.resourceGroups[0].flavors[1].resources[0].borrowingLimit,
+// and its detail names the remedy. The Origin of an error states which component would reject the object. Omitted
+// fields are validated with the API server's defaults. Kueue's CRDs and webhooks (with their default feature gates)
+// accept an object without errors, and reject one with errors, unless all of its errors are of this project's own
+// rules.
 //
-// Each Validate function is for creating; the one with Update in its name is for changing existing into updated, which
-// has to be valid too. What refers to other objects is not looked at: Kueue accepts references to what is not there
-// yet.
+// Each Validate function is for creation; the function with Update in its name validates a change of existing to
+// updated, which must be valid itself. References to other objects are not checked: Kueue accepts references to objects
+// that do not exist yet.
 package validation
 
 import (

@@ -1,8 +1,8 @@
-// Package accelerator knows what an accelerator is called on nodes: from its name ("T4") to the labels by which clouds,
-// node labellers and people mark the nodes that have it. One table says it, and users extend the table.
+// Package accelerator maps the name of an accelerator ("T4") to the node labels by which cloud providers, GPU feature
+// discovery and users mark nodes that have it. Users can extend the table.
 //
-// SkyPilot asks the cluster which labels are in use and writes one of them. Here a pod accepts a node by any of them,
-// so that the same task runs on every cluster, and on one of mixed nodes.
+// SkyPilot detects which labels a cluster uses and writes one of them. Here a pod accepts a node with any of the
+// labels, so the same task runs on every cluster, also on one with different kinds of labels.
 package accelerator
 
 import (

@@ -1,15 +1,16 @@
-// Package gang is how the ranks of a task of several nodes start, end and restart together, decided by each of them for
-// itself from the same two things: the task's pods, and one ConfigMap, the board. It is pure:
-// internal/trainer/runtime/rank watches, writes and runs commands as this package says.
+// Package gang decides how the ranks of a task of several nodes start, stop and restart together. Each rank decides for
+// itself, from the same two inputs: the task's pods, and one ConfigMap, the board. The package is pure:
+// internal/trainer/runtime/rank watches, writes and runs commands as this package decides.
 //
-// A run is an attempt of all ranks together. Each rank says on the board that it is ready for the next run; when all
-// are, rank 0 writes down its members and their addresses, and each starts its command. The first failure of a run is
-// written down too, by whoever finds it, and ends the run: the rank whose command failed ends with its exit code, which
-// the Job counts once and answers with a new pod; the others stop their command and stay, ready for the next run. A
-// command that ends well waits for the others, so that no rank is complete before all are.
+// A run is an attempt of all ranks together. Each rank writes to the board that it is ready for the next run. When all
+// are ready, rank 0 writes the members of the run and their addresses, and each rank starts its command. The first rank
+// that detects a failure writes it to the board, which ends the run. The rank whose command failed exits with the
+// command's code, which the Job counts once, and the Job creates a new pod for it. The other ranks stop their commands
+// and become ready for the next run. A command that succeeds waits for the others, so that no rank is complete before
+// all are.
 //
-// It makes no difference why pods are gone. When Kueue suspends the Job and admits it again, all are new, the last run
-// has no living members, and the next one begins.
+// The reason for which pods disappear does not matter. When Kueue suspends the Job and admits it again, all pods are
+// new: the last run has no living members, and the next one begins.
 package gang
 
 import (

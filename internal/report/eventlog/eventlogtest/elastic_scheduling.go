@@ -1,5 +1,5 @@
-// Package eventlogtest builds event logs for tests: a small elastic-scheduling scenario in which everything goes as it
-// should, for tests to bend.
+// Package eventlogtest builds event logs for tests: a small elastic-scheduling scenario without failures, which tests
+// modify.
 package eventlogtest
 
 import (

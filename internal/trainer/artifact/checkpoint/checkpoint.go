@@ -1,9 +1,9 @@
-// Package checkpoint is the whole state of a run as a file: safetensors, whose tensors are the variables in Keras'
-// layout and names, with moving statistics and optimizer slots, so that any reader of the format has the weights.
-// Beside them stand the step, the lineage and how well the last step went, and a checksum over all of it.
+// Package checkpoint encodes the whole state of a run as a safetensors file. Its tensors are the variables with Keras'
+// layout and names, moving statistics and optimizer slots, so any reader of the format can read the weights. The
+// metadata contains the step, the lineage, loss and metrics of the last step, and a checksum of everything.
 //
-// It guarantees that a file that decodes is the file that was encoded: of a damaged one it says so. Where files are
-// kept, and which one a run continues from, is left to others.
+// A file that decodes is equal to the file that was encoded; a damaged file is an error. Other packages decide where
+// files are stored, and from which one a run resumes.
 package checkpoint
 
 import (

@@ -1,8 +1,6 @@
-// Package inference opens a model that has been trained, to use it: the compiled network of a model file with the
-// weights of a final model or of a checkpoint. It guarantees that the weights are the file's, whole and undamaged, and
-// that they are of this very network: what does not fit is refused by the tensor's name.
-//
-// What is computed with it is others'.
+// Package inference opens a trained model for use: the compiled network of a model file with the weights of a final
+// model or of a checkpoint. It verifies that the weights are complete and undamaged, and that they belong to this
+// network; an error names the tensor that does not fit. Its callers run the computations.
 package inference
 
 import (

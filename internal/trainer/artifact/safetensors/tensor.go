@@ -1,10 +1,10 @@
 // Package safetensors reads and writes the safetensors format (github.com/huggingface/safetensors, version 0.x): an
-// 8-byte little-endian header length, a JSON header that names every tensor with its type, shape and place, and the
-// tensors' little-endian bytes one behind the other.
+// 8-byte little-endian header length, a JSON header with the name, type, shape and offsets of every tensor, and the
+// tensors' little-endian bytes.
 //
-// What it writes is a function of its arguments alone, so that a model's hash is too. What it reads may come from
-// anywhere: every length is checked against the file before memory is taken for it, and an error names file and offset.
-// It holds the element types that PyTorch and TensorFlow train with; files with others (8-bit floats, say) are refused
+// The written bytes depend only on the arguments, so a model's hash does too. Files to read are not trusted: every
+// length is checked against the file before memory is allocated for it, and an error names file and offset. The package
+// supports the element types with which PyTorch and TensorFlow train; other types (such as 8-bit floats) are rejected
 // by name.
 package safetensors
 

@@ -1,8 +1,8 @@
-// Package datacmd is what people do with data sets at a command line: make one, convert one, look at one, check one.
-// The functions take options and a place for their text; flags and progress bars are the caller's.
+// Package datacmd implements the commands for data sets: create, convert, inspect and verify. The functions take
+// options and a writer for their output; the caller handles flags and progress bars.
 //
-// What is written appears under its names only when all of it is written and on the disk, and nothing that is there is
-// replaced unless Force says so.
+// Files appear under their names only when all of them are completely written and synced, and existing files are
+// replaced only with Force.
 package datacmd
 
 import (

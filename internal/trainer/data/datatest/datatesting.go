@@ -1,5 +1,4 @@
-// Package datatest makes the bytes of data files for tests: of good ones, and of such whose numbers lie while their
-// checksums are right.
+// Package datatest creates data files for tests: valid ones, and files with wrong numbers and correct checksums.
 package datatest
 
 import (

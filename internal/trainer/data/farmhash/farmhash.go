@@ -1,5 +1,5 @@
-// Package farmhash is Fingerprint64 of Google's FarmHash, by which TensorFlow's tf.strings.to_hash_bucket_fast and
-// feature columns put text into buckets. It must not change, ever: it is part of what models compute.
+// Package farmhash is Fingerprint64 of Google's FarmHash, with which TensorFlow's tf.strings.to_hash_bucket_fast and
+// feature columns assign text to buckets. It must never change, because models depend on it.
 package farmhash
 
 import (

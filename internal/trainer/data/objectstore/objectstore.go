@@ -1,6 +1,6 @@
-// Package objectstore is what reading data from s3:// and gs:// needs, without the library that does it: names of
-// objects, and a bucket as an interface. Package cloud implements it; the trainer has that where it is built with the
-// tag objectstores, because it makes the binary 1.5 MB larger.
+// Package objectstore defines the interface for reading data from s3:// and gs://: names of objects, and buckets.
+// Package cloud implements it; the trainer contains that package if it is built with the tag objectstores, which makes
+// the binary 1.5 MB larger.
 package objectstore
 
 import (

@@ -1,5 +1,5 @@
-// Package window makes hopping forward through a file cheap, from one small header to the next: it reads ahead as long
-// as the hops are short beside what is read at once, and no further when they are long.
+// Package window makes forward reads of many small headers in a file cheap: it reads ahead as long as the distances
+// between the headers are small compared with the size of a read.
 package window
 
 import "io"

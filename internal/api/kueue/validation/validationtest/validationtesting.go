@@ -1,5 +1,5 @@
-// Package validationtest has objects of Kueue's with what is wrong with each of them, for the tests of package
-// validation and for the test that puts the same objects to a real API server.
+// Package validationtest contains invalid objects of Kueue's kinds with their expected errors, for the tests of package
+// validation and for the test that sends the same objects to a real API server.
 package validationtest
 
 import (

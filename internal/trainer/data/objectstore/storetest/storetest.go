@@ -1,5 +1,5 @@
-// Package storetest is a small object store for tests, on loopback: what of the S3 protocol reading needs, with
-// listings of a few objects a page, ranges, conditions, and faults on request. Everything is in memory.
+// Package storetest is a small object store for tests, on loopback and in memory: the part of the S3 protocol that
+// reading needs, with listings of a few objects per page, ranges, conditions, and injected faults.
 package storetest
 
 import (
