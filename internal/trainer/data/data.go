@@ -1,14 +1,13 @@
-// Package data reads training data: which files a data set is made of, what identifies it, random access to its
-// records, and minibatches of them as the network takes them.
+// Package data reads training data: it finds the files of a data set, computes the identity of the data set, and
+// provides random access to its records, and minibatches in the form that the network needs.
 //
-// It guarantees that a data set is what its fingerprint says for as long as it is open: files are checked for changes
-// whenever they are read, RecordIO's checksums are verified before a chunk is used, and a record that does not fit the
-// model's schema is an error with file and record, never other numbers. A chunk of records is read and decompressed
-// once and kept in a cache of bounded size.
+// A data set does not change while it is open: files are checked for changes whenever they are read, RecordIO's
+// checksums are verified before a chunk is used, and a record that does not fit the model's schema is an error with
+// file and record. A chunk of records is read and decompressed once and kept in a cache of bounded size.
 //
-// The formats' names are in package format, their files in recordio, tfrecord, table (CSV) and idx, generated sets in
-// synth and planted, record codecs in codec and example, stores of objects in objectstore, and what people do with data
-// sets at a command line in datacmd. Which records make a minibatch is the schedule's to say.
+// Package dataset defines the names of formats and codecs. The formats are in recordio, tfrecord, table (CSV) and idx,
+// generated sets in synth and planted, record codecs in codec and example, object stores in objectstore, and the
+// commands for data sets in datacmd. Package schedule decides which records form a minibatch.
 package data
 
 import (

@@ -1,8 +1,8 @@
-// Package store keeps final models and checkpoints in directories: OUTPUT/<first 8 digits of the job's digest>/ holds
-// model.safetensors, model.json, run.json and report.html. Every file is written under a temporary name, synced and
-// renamed, and model.json last: where it is, the job is done. OUTPUT/checkpoints/<first 8 digits of the lineage>/ holds
-// the newest states of all jobs of a lineage, from which any of them may resume; other lineages' are neither read nor
-// removed.
+// Package store keeps final models and checkpoints in directories. OUTPUT/<first 8 digits of the job's digest>/
+// contains model.safetensors, model.json, run.json and report.html. Every file is written under a temporary name,
+// synced and renamed, model.json last: if it exists, the job is done. OUTPUT/checkpoints/<first 8 digits of the
+// lineage>/ contains the newest states of all jobs of a lineage, from which any of them may resume; directories of
+// other lineages are neither read nor removed.
 package store
 
 import (

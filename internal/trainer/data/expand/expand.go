@@ -1,5 +1,5 @@
-// Package expand bounds what compressed bytes may become in memory. DEFLATE makes a thousand bytes of one, and a record
-// of no bytes costs a slice header, so without a bound of its own a file of a megabyte fills a machine's memory.
+// Package expand limits the memory for decompressed data. DEFLATE can expand one byte to a thousand, and an empty
+// record needs a slice header, so without a limit a file of a megabyte could exhaust a machine's memory.
 package expand
 
 import (

@@ -1,10 +1,10 @@
-// Package planted makes sets of records of categories and numbers, with a planted structure that the tabular models of
-// the zoo can find: a machine without any data set can train and test them. A record is a pure function of (seed,
-// index); what the categories mean is the same for every seed, so that the records of one seed test what was learned
-// from another's.
+// Package planted generates records of categories and numbers with a planted structure that the tabular models of the
+// zoo can learn, so that a machine without data sets can train and test them. A record is a pure function of (seed,
+// index). The meaning of the categories is the same for every seed, so the records of one seed can test a model that
+// was trained on another.
 //
-// Everything is integer arithmetic over Philox streams, so the same bytes come out on every platform. What (seed,
-// index) gives is part of job lineages: a change of it is a new Version.
+// All arithmetic is integer arithmetic over Philox streams, so every platform generates the same bytes. The generated
+// records are part of job lineages: changing them requires a new Version.
 package planted
 
 import (

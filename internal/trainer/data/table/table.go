@@ -1,12 +1,12 @@
-// Package table reads CSV files (RFC 4180): a header row with the names of the columns, and rows of as many cells.
-// Cells may be quoted, and a quoted cell may hold line breaks.
+// Package table reads CSV files (RFC 4180): a header row with the names of the columns, and rows with the same number
+// of cells. Cells may be quoted, and a quoted cell may contain line breaks.
 //
-// A row becomes a record of package example, the names of which are the model's features: rows feed models as records
-// of the codec tf_example do. What type a cell has is said by the feature that it feeds; where there is no model, the
-// types are inferred from all rows.
+// A row becomes a record of package example whose names are the model's features, so rows feed models in the same way
+// as records of the codec tf_example. The feature determines the type of a cell; without a model, the types are
+// inferred from all rows.
 //
-// It guarantees random access: an index of where every few hundred rows begin, so that no row before a range has to be
-// read, and errors that name file, line and column. A cell that is empty or of another type is an error, never a zero.
+// The package provides random access by an index of every few hundred rows, and its errors name file, line and column.
+// A cell that is empty or of another type is an error, never a zero.
 package table
 
 import (

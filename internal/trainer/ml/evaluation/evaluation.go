@@ -1,9 +1,9 @@
-// Package evaluation measures how well a state answers a data set. The records are measured in ranges, whoever computes
-// which; losses are float64 sums, per range in the order of its records and then in the order of the ranges, and
-// metrics are counts. So the result depends on the state, the records and the ranges, and neither on the size of
-// minibatches nor on who computed what.
+// Package evaluation computes loss and metrics of a state on a data set. Records are evaluated in ranges, which any
+// worker may compute. Losses are float64 sums, within a range in the order of its records, and then in the order of the
+// ranges; metrics are counts. So the result depends on the state, the records and the ranges, but not on the size of
+// minibatches or on which worker computed a range.
 //
-// It does not assign the ranges to workers.
+// Its callers assign the ranges to workers.
 package evaluation
 
 import (

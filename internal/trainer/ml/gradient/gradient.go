@@ -1,10 +1,10 @@
-// Package gradient is the gradient of a step as it is added up and as it travels: dense floats for the variables that
-// every record has a part in, and for each embedding table the rows that some record looked up. What a step costs, in
-// memory and on the wire, depends on the rows that were touched and not on the sizes of the tables.
+// Package gradient represents the gradient of a step, in memory and on the wire: dense floats for the variables that
+// every record affects, and for each embedding table the rows that some record looked up. Memory and traffic of a step
+// depend on the number of these rows, not on the sizes of the tables.
 //
-// It guarantees that adding is a function of its two operands to the bit, so that sums along the fixed tree of package
-// reduce do not depend on who held what, and that what it unpacks is well formed and no larger than what was read.
-// Which rows a minibatch touches and what is done with a sum are package nn's.
+// An addition is a function of its two operands to the bit, so sums along the fixed tree of package reduce do not
+// depend on which worker added what. Unpacked gradients are validated, and not larger than the input. Package nn
+// decides which rows a minibatch uses, and applies the sums.
 package gradient
 
 import "slices"

@@ -1,9 +1,10 @@
-// Package metric measures how well a model answers. What a metric needs to know of the records is a fixed number of
-// integers: records that were answered right, and for the area under a curve two histograms. Integers are added over
-// records, minibatches, virtual workers and ranges in any order with equal result, so that a metric does not depend on
-// who measured what; its value is computed from the sums alone, once.
+// Package metric computes the metrics of a model. A metric needs a fixed number of integers: the number of records with
+// correct answers, and for the area under a curve two histograms. Integers can be added over records, minibatches,
+// virtual workers and ranges in any order with the same result, so a metric does not depend on how the records are
+// distributed. Its value is computed once, from the sums.
 //
-// It guarantees equal values on every processor. Losses are not counted but added, in an order that is others' to keep.
+// Values are equal on every processor. Losses are not counted but added as floating-point numbers, in an order that the
+// callers define.
 package metric
 
 import "github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/graph"

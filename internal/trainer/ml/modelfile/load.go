@@ -1,16 +1,15 @@
-// Package modelfile reads the model files of ElasticDL's users as they are: Python that builds a Keras functional model
-// and defines loss, optimizer, feed (or dataset_fn, or input_fn) and eval_metrics_fn.
+// Package modelfile reads unmodified model files of ElasticDL: Python code that builds a Keras functional model and
+// defines loss, optimizer, feed (or dataset_fn, or input_fn) and eval_metrics_fn.
 //
-// It rewrites the few constructs that only Python has, lets go.starlark.net run the rest behind a facade of tensorflow
-// and a little numpy, and records what the file builds as a graph.Model. It guarantees that nothing is ignored: an
-// argument, a value or an operation that it does not implement is refused with file, line and what to write instead,
-// because a model that is silently another one trains to another result. Code that training never reaches may hold
-// anything.
+// It rewrites the few constructs that only Python has, runs the rest in go.starlark.net with a facade of tensorflow and
+// parts of numpy, and records the model as a graph.Model. Nothing is ignored: an argument, a value or an operation that
+// is not implemented is an error with file, line and an alternative, because a different model would train to a
+// different result. Code that training never reaches is not restricted.
 //
-// A file's code runs within limits of steps and memory, which are counted where values are made (meter.go), so that one
-// file is accepted or refused alike on every machine; it has no access to files, to the network or to the clock.
-// Whether a graph can be compiled is for internal/trainer/ml/nn to say, and what the records in a data set really hold
-// for internal/trainer/data.
+// A file's code runs with limits of steps and memory, which are counted where values are created (meter.go), so every
+// machine accepts or rejects the same files. The code has no access to files, to the network or to the clock.
+// internal/trainer/ml/nn decides whether a graph can be compiled, and internal/trainer/data reads the records of a data
+// set.
 package modelfile
 
 import (

@@ -1,11 +1,11 @@
 // Package nn trains a graph.Model: it compiles the graph to a program over one static arena and runs it with the
 // kernels of internal/trainer/ml/kernel. A gradient is a function of (state, minibatch, step, virtual worker, seed) to
-// the bit, whatever the kernel set and the number of threads; kernel's package comment is the contract. Nothing is
+// the bit, with any kernel set and any number of threads; the package comment of kernel is the contract. Nothing is
 // allocated after Compile.
 //
-// Of the graphs it takes those with one output; a value may go several ways and be merged again. The gradient of an
-// embedding table is its rows that the minibatch looked up. What it does not implement is refused by Compile with the
-// layer's name and line. Schedules, gradients' sums over virtual workers and files are others'.
+// A graph has one output; values may branch and be merged again. The gradient of an embedding table consists of the
+// rows that the minibatch looked up. Compile rejects what is not implemented, with the layer's name and line. Other
+// packages handle schedules, the sums of gradients over virtual workers, and files.
 package nn
 
 import (

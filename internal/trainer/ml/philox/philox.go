@@ -1,10 +1,10 @@
 // Package philox is the project's only source of random numbers: Philox4x32-10, a counter-based generator (Salmon,
-// Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011). A number is a pure function of
-// (seed, purpose, index, position), so it is the same in whatever order, process or thread it is asked for, and a
-// restarted run needs no generator state. It is not for secrets.
+// Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011). A number is a pure function of (seed,
+// purpose, index, position), so it does not depend on order, processes or threads, and a restarted run needs no
+// generator state. It is not suitable for secrets.
 //
-// The standard library's generators are not used because the value of a stream is part of a job's lineage: it must
-// not depend on the Go version.
+// The standard library's generators are not used because the values are part of a job's lineage: they must not depend
+// on the Go version.
 package philox
 
 import "math/bits"

@@ -1,8 +1,6 @@
-// Package prediction writes what a model says of records, a line for each, in named columns: as CSV with a header, or
-// as JSON lines. It guarantees one line per record in the order given, numbers that read back to the same bits, and
-// memory that does not grow with the data.
-//
-// Whose records they are, and what the network computes of them, is others'.
+// Package prediction writes the predictions of a model, one line for each record, in named columns: as CSV with a
+// header, or as JSON lines. The lines are in the order of the records, numbers can be read back to the same bits, and
+// memory use does not depend on the number of records. Its callers read the records and run the network.
 package prediction
 
 import (

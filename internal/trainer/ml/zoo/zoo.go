@@ -1,9 +1,9 @@
-// Package zoo holds the built-in models: those that users name instead of writing a file. Each is a model file as they
-// would write it, NAME.py in this folder, so that it can be printed, copied and changed
-// (`elastic-trainer model NAME --source`), and internal/trainer/ml/modelfile loads it like theirs: there is no second
-// way in which a model comes about. The first line of a file says what the model is.
+// Package zoo contains the built-in models, which users name instead of writing a model file. Each is a model file in
+// this folder, NAME.py, so that users can print, copy and change it (`elastic-trainer model NAME --source`).
+// internal/trainer/ml/modelfile loads it in the same way as a user's file. The first line of a file describes the
+// model.
 //
-// The package holds text and knows nothing of what it means; its tests load, compile and train every model.
+// The package contains only text; its tests load, compile and train every model.
 package zoo
 
 import (

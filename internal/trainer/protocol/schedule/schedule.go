@@ -1,11 +1,11 @@
-// Package schedule says which records every virtual worker computes in every step, as a pure function of the job:
-// step number ⇒ records. Because of it a run's whole ledger is its step number, a restart needs no list of what was
-// done, and no record is lost or counted twice whatever happens to workers.
+// Package schedule defines which records every virtual worker computes in every step, as a pure function of the job and
+// the step number. Therefore the step number is the whole progress of a run: a restart needs no list of completed work,
+// and no record is lost or counted twice, whatever happens to workers.
 //
 // Files are cut into ranges of RecordsPerTask records that never span files. Each epoch shuffles the ranges, and the
-// records inside each range, with generators keyed by (seed, epoch) and (seed, epoch, range). Ranges in that order
-// are cut into minibatches that never span ranges; step s of the epoch takes minibatches sK … sK+K−1, and virtual
-// worker v computes the v-th of them.
+// records inside each range, with generators keyed by (seed, epoch) and (seed, epoch, range). Ranges in that order are
+// cut into minibatches that never span ranges; step s of the epoch takes minibatches sK … sK+K−1, and virtual worker v
+// computes the v-th of them.
 package schedule
 
 import (

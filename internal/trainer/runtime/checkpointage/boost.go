@@ -1,10 +1,10 @@
 // Package checkpointage is the controller that sets Kueue's priority-boost of Workloads by the age of their jobs' last
-// checkpoints: victims are then those that lose the least work. It reads Workloads and, of Jobs and pods, only the
-// metadata, and it patches two annotations of Workloads, nothing else.
+// checkpoints, so that Kueue evicts first the workloads that lose the least work. It reads Workloads and the metadata
+// of Jobs and pods, and it patches only two annotations of Workloads.
 //
-// Any job takes part whose Job, pods or Workload carry the annotation trainingjob.AnnotationLastCheckpoint; others are
-// left alone. The decision is scheduler/checkpointage's, as in the simulator; this file has what leads to it, without
-// I/O, and controller.go the rest.
+// A job takes part if its Job, pods or Workload have the annotation trainingjob.AnnotationLastCheckpoint; other jobs
+// are ignored. The decision is that of scheduler/checkpointage, as in the simulator. This file computes its input,
+// without I/O; controller.go does the rest.
 package checkpointage
 
 import (

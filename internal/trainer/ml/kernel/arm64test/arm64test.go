@@ -1,6 +1,5 @@
-// Package arm64test lets tests on other processors run programs for arm64, under qemu's user-mode emulator. It
-// guarantees that a test is skipped, with a sentence, where there is none, and on arm64 itself, whose ordinary tests
-// run its kernels.
+// Package arm64test lets tests on other processors run programs for arm64, with qemu's user-mode emulator. Without the
+// emulator a test is skipped with a message. It is also skipped on arm64 itself, whose ordinary tests run the kernels.
 package arm64test
 
 import (

@@ -1,7 +1,7 @@
-// Package assembly is the source of the vector kernels: one description of each function, in operations that every
-// processor has (operations.go), that is printed for AVX2, AVX-512 and NEON. What is printed for amd64 can be executed
-// by an emulator, so that the AVX-512 code is tested on machines without it. The contract of the functions is in
-// internal/trainer/ml/kernel, which holds what is printed.
+// Package assembly is the source of the vector kernels: it describes each function once, in operations that every
+// supported processor has (operations.go), and prints it for AVX2, AVX-512 and NEON. An emulator can execute the code
+// for amd64, so that the AVX-512 code is tested on machines without it. internal/trainer/ml/kernel contains the printed
+// code and the contract of the functions.
 package assembly
 
 import (
