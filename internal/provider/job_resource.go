@@ -64,6 +64,22 @@ func (r *jobResource) begin(ctx context.Context, diags *diag.Diagnostics, of tim
 	return client, ctx, cancel
 }
 
+// delete reads the state into a model, of which shared is a part, and lets remove delete the job's objects.
+func (r *jobResource) delete(
+	ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse, model any, shared *jobModel,
+	remove func(ctx context.Context, client *cluster.Client) diag.Diagnostics,
+) {
+	r.connection.applies()
+	ctx, addWarnings := collectWarnings(ctx, &resp.Diagnostics)
+	defer addWarnings()
+	resp.Diagnostics.Append(req.State.Get(ctx, model)...)
+	client, ctx, cancel := r.begin(ctx, &resp.Diagnostics, shared.Timeouts.Delete)
+	defer cancel()
+	if client != nil {
+		resp.Diagnostics.Append(remove(ctx, client)...)
+	}
+}
+
 // appendProblems adds an error, at the attribute of its field, for every problem that is included.
 func appendProblems(diags *diag.Diagnostics, title string, problems []trainingjob.Problem, at func(field string) path.Path, included func(trainingjob.Problem) bool) {
 	for _, p := range problems {

@@ -260,18 +260,10 @@ func (r *taskResource) Update(ctx context.Context, req resource.UpdateRequest, r
 
 // Delete removes the Job, waits until none of its pods is left, and removes the rest.
 func (r *taskResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
-	r.connection.applies()
-	ctx, addWarnings := collectWarnings(ctx, &resp.Diagnostics)
-	defer addWarnings()
 	var model taskModel
-	resp.Diagnostics.Append(req.State.Get(ctx, &model)...)
-	client, ctx, cancel := r.begin(ctx, &resp.Diagnostics, model.Timeouts.Delete)
-	defer cancel()
-	if client == nil {
-		return
-	}
-	c := newTaskCluster(client, model.subject())
-	resp.Diagnostics.Append(c.delete(ctx, model.ref(), model.liveParts(ctx))...)
+	r.delete(ctx, req, resp, &model, &model.jobModel, func(ctx context.Context, client *cluster.Client) diag.Diagnostics {
+		return newTaskCluster(client, model.subject()).delete(ctx, model.ref(), model.liveParts(ctx))
+	})
 }
 
 // liveParts are the names of the task's objects besides the Job, as the state has it.

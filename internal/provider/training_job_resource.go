@@ -278,18 +278,10 @@ func (r *trainingJob) Update(ctx context.Context, req resource.UpdateRequest, re
 
 // Delete removes the Job, waits until none of its pods is left, and removes the rest.
 func (r *trainingJob) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
-	r.connection.applies()
-	ctx, addWarnings := collectWarnings(ctx, &resp.Diagnostics)
-	defer addWarnings()
 	var model trainingJobModel
-	resp.Diagnostics.Append(req.State.Get(ctx, &model)...)
-	client, ctx, cancel := r.begin(ctx, &resp.Diagnostics, model.Timeouts.Delete)
-	defer cancel()
-	if client == nil {
-		return
-	}
-	c := newTrainingJobCluster(client, model.subject())
-	resp.Diagnostics.Append(c.delete(ctx, model.ref(), model.parts(), !model.Queue.IsNull())...)
+	r.delete(ctx, req, resp, &model, &model.jobModel, func(ctx context.Context, client *cluster.Client) diag.Diagnostics {
+		return newTrainingJobCluster(client, model.subject()).delete(ctx, model.ref(), model.parts(), !model.Queue.IsNull())
+	})
 }
 
 // parts are the names of the job's objects besides the Job.

@@ -99,10 +99,19 @@ func (s *Stream) Serve(goroutines *sync.WaitGroup, ended <-chan struct{}, receiv
 	return nil
 }
 
-// TakeHeard reports whether a frame came since the last call.
-func (s *Stream) TakeHeard() bool { return s.heard.Swap(false) }
-
-// SendHeartbeat sends a heartbeat of the master of that generation.
-func (s *Stream) SendHeartbeat(generation int64) {
+// beat sends a heartbeat of the master of that generation, and reports whether a frame came since the last call.
+func (s *Stream) beat(generation int64) bool {
 	s.Queue.Urgent(&wirepb.Message{Kind: &wirepb.Message_Heartbeat{Heartbeat: &wirepb.Heartbeat{Generation: generation}}})
+	return s.heard.Swap(false)
+}
+
+// Beat sends a heartbeat to every worker, and lists the workers from which a frame came since the last call.
+func Beat[S interface{ beat(generation int64) bool }](streams map[int]S, generation int64) []int {
+	var heard []int
+	for worker, s := range streams {
+		if s.beat(generation) {
+			heard = append(heard, worker)
+		}
+	}
+	return heard
 }

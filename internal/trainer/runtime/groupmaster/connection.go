@@ -159,21 +159,3 @@ func (m *Master) join(c *connection, join *wirepb.Join) {
 		Generation: m.cfg.Fence.Generation(), JobJson: m.cfg.JobJSON, Model: m.cfg.Job.ModelText, ModelName: m.cfg.ModelName, DataFiles: files,
 	}}})
 }
-
-// collectHeartbeats lists the workers from which a frame came since the last call.
-func (m *Master) collectHeartbeats() []int {
-	var ids []int
-	for id, c := range m.conns {
-		if c.TakeHeard() {
-			ids = append(ids, id)
-		}
-	}
-	return ids
-}
-
-// sendHeartbeats sends a heartbeat to every worker.
-func (m *Master) sendHeartbeats() {
-	for _, c := range m.conns {
-		c.SendHeartbeat(m.cfg.Fence.Generation())
-	}
-}

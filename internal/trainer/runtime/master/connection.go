@@ -124,21 +124,3 @@ func (e *protocolError) Error() string { return "it sent " + e.reason }
 func protocolErrorf(format string, args ...any) error {
 	return &protocolError{fmt.Sprintf(format, args...)}
 }
-
-// collectHeartbeats lists the workers from which a frame came since the last call.
-func (m *Master) collectHeartbeats() []int {
-	var ids []int
-	for id, c := range m.conns {
-		if c.TakeHeard() {
-			ids = append(ids, id)
-		}
-	}
-	return ids
-}
-
-// sendHeartbeats sends a heartbeat to every worker.
-func (m *Master) sendHeartbeats() {
-	for _, c := range m.conns {
-		c.SendHeartbeat(m.cfg.Fence.Generation())
-	}
-}

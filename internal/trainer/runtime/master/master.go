@@ -250,8 +250,7 @@ func (m *Master) loop(ctx context.Context, served <-chan error) {
 			m.step(m.withGaveUpReason(e))
 		case <-ticker.C:
 			now := time.Now() // the ticker's own time is when it was due
-			m.sendHeartbeats()
-			m.step(coordinator.Tick{Heard: m.collectHeartbeats(), Late: now.Sub(last) > tick+lateTick})
+			m.step(coordinator.Tick{Heard: wire.Beat(m.conns, m.cfg.Fence.Generation()), Late: now.Sub(last) > tick+lateTick})
 			last = now
 			m.cfg.History.Tick()
 			m.published.Publish(false, m.status)
