@@ -179,7 +179,7 @@ func TestNamesOfWhatIsNotThereAreWarnedAbout(t *testing.T) {
 		  parent_name = "missing-cohort"
 		}`, "Warning")
 	for _, sentences := range [][]string{
-		{"Warning: ClusterQueue missing-queue is not there", `cluster_queue names ClusterQueue "missing-queue", which is neither in the cluster nor planned before this`, "(elastic_cluster_queue.NAME.name)", "inactive until the ClusterQueue exists"},
+		{"Warning: ClusterQueue missing-queue is not there", `cluster_queue names ClusterQueue "missing-queue", which neither exists in the cluster nor is planned before this`, "(elastic_cluster_queue.NAME.name)", "inactive until the ClusterQueue exists"},
 		{"Warning: ResourceFlavor missing-flavor is not there", "resource_groups[0].flavors[1].name names ResourceFlavor"},
 		{"Warning: AdmissionCheck missing-check is not there", "admission_checks_strategy.admission_checks[0].name names"},
 		{"Warning: Topology missing-topology is not there", "topology_name names"},

@@ -127,7 +127,7 @@ func TestWhatIsThereIsNotTakenOver(t *testing.T) {
 		},
 		resource.TestStep{
 			Config:      block(ns, "taken", ""),
-			ExpectError: providertest.Says("Cannot create ConfigMap "+ns+"/taken-task", "Task "+ns+"/taken needs an object of this name for itself"),
+			ExpectError: providertest.Says("Cannot create ConfigMap "+ns+"/taken-task", "Task "+ns+"/taken needs an object with this name"),
 		},
 		resource.TestStep{
 			Config:      block("no-such-namespace", "lost", ""),

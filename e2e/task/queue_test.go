@@ -252,7 +252,7 @@ func TestTheQueueAndTheClassAreLookedFor(t *testing.T) {
 		t.Fatalf("apply exited with %d:\n%s", code, printed)
 	}
 	providertest.ExpectSays(t, printed, "Warning: LocalQueue not found", "LocalQueue "+ns+"/nobodys does not exist; the task waits until it does")
-	providertest.ExpectSays(t, printed, "Warning: Task "+ns+"/lonely is not admitted yet", "LocalQueue "+ns+"/nobodys does not exist, and for 20s nobody has made it", "Its phase is Queued", "Queue:", "workload job-lonely-")
+	providertest.ExpectSays(t, printed, "Warning: Task "+ns+"/lonely is not admitted yet", "LocalQueue "+ns+"/nobodys does not exist, and was not created within 20s", "Its phase is Queued", "Queue:", "workload job-lonely-")
 	r.ExpectNoChanges(t, slow)
 }
 
