@@ -106,6 +106,25 @@ func Families(h *history.History) []*dto.MetricFamily {
 				return labelled(split.Seconds[p], "phase", string(p))
 			})...))
 	}
+	return append(all, disruptions(s.Disruptions)...)
+}
+
+// disruptions are those of the job's life. Who was taken away, and for whom, would make a new series each time: the
+// status and the page have it.
+func disruptions(d *trainingjob.Disruptions) []*dto.MetricFamily {
+	if d == nil {
+		d = &trainingjob.Disruptions{}
+	}
+	all := []*dto.MetricFamily{
+		counter("disruptions_total", "Pods of the job that were taken away before their work was done, earlier masters included.", value(float64(d.Count))),
+		counter("lost_steps_total", "Updates that were done and had to be repeated after disruptions, earlier masters included.", value(float64(d.LostSteps))),
+		counter("lost_seconds_total", "Time after disruptions in which no new update was computed, earlier masters included.", value(d.LostSeconds)),
+	}
+	for _, one := range slices.Backward(d.Newest) {
+		if one.Recovered != nil {
+			return append(all, gauge("recovery_seconds", "Time until the first new update after the newest disruption that has recovered.", value(*one.Recovered)))
+		}
+	}
 	return all
 }
 

@@ -71,6 +71,8 @@ func TestAScrapeIsReadBackAsItWasMeant(t *testing.T) {
 		"elastic_trainer_preemptions_total": float64(h.Preemptions), "elastic_trainer_worker_losses_total": float64(h.Losses), "elastic_trainer_generation": 1, "elastic_trainer_master_restarts_total": 0,
 		"elastic_trainer_received_bytes_total": 1000, "elastic_trainer_sent_bytes_total": 2000, "elastic_trainer_loss": *h.Status.Loss, "elastic_trainer_goodput_ratio": *h.Goodput(),
 		"elastic_trainer_checkpoint_step": 800, "elastic_trainer_epochs_planned": 3, "elastic_trainer_info": 1,
+		"elastic_trainer_disruptions_total": float64(h.Status.Disruptions.Count), "elastic_trainer_lost_steps_total": float64(h.Status.Disruptions.LostSteps),
+		"elastic_trainer_lost_seconds_total": h.Status.Disruptions.LostSeconds, "elastic_trainer_recovery_seconds": *h.Status.Disruptions.Newest[len(h.Status.Disruptions.Newest)-1].Recovered,
 	} {
 		f := families[name]
 		if f == nil || len(f.Metric) != 1 {
@@ -122,6 +124,21 @@ func TestOnePhaseIsOneAndWorkersAreCountedByState(t *testing.T) {
 	}
 }
 
+func TestDisruptionsOfAllMastersAreCountedAndTheNewestRecoveryIsShown(t *testing.T) {
+	h := historytest.Begin("job", 1).History
+	first, second := 4.5, 1.25
+	h.Status.Disruptions = &trainingjob.Disruptions{
+		Count: 7, LostSteps: 12, LostSeconds: 3.5, Newest: []trainingjob.Disruption{{Recovered: &first}, {Recovered: &second}, {}},
+	}
+	families := parse(t, h)
+	for name, want := range map[string]float64{"disruptions_total": 7, "lost_steps_total": 12, "lost_seconds_total": 3.5, "recovery_seconds": 1.25} {
+		f := families["elastic_trainer_"+name]
+		if f == nil || len(f.Metric) != 1 || f.Metric[0].GetGauge().GetValue()+f.Metric[0].GetCounter().GetValue() != want {
+			t.Errorf("%s is %v, want %g", name, f, want)
+		}
+	}
+}
+
 func byPhase(split *trainingjob.GoodputSplit) map[string]float64 {
 	values := map[string]float64{}
 	for phase, seconds := range split.Seconds {
@@ -153,7 +170,7 @@ func TestTheGuideNamesEveryMetricAndNoOther(t *testing.T) {
 
 func TestWhatIsNotKnownIsAbsent(t *testing.T) {
 	families := parse(t, histories()["one that has just begun"])
-	for _, name := range []string{"loss", "goodput_ratio", "checkpoint_step", "checkpoint_timestamp_seconds", "metric", "gradients_total"} {
+	for _, name := range []string{"loss", "goodput_ratio", "checkpoint_step", "checkpoint_timestamp_seconds", "metric", "gradients_total", "recovery_seconds"} {
 		if families["elastic_trainer_"+name] != nil {
 			t.Errorf("%s is there before it is known", name)
 		}

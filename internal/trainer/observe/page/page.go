@@ -87,6 +87,7 @@ func Body(h *history.History, now time.Time) string {
 	v.facts(&m)
 	v.pictures(&m)
 	v.workers(&m)
+	v.disruptions(&m)
 	v.evaluations(&m)
 	v.notices(&m)
 	v.numbers(&m)

@@ -26,6 +26,8 @@ func TestTheReportSaysHowTheRunWent(t *testing.T) {
 		"low-prio-job", "succeeded", "step 6,000 of 6,000", "3 epochs of 60,000 records", "goodput", "computing", "recovering", "of the whole time", "records per second", "loss while training, and of the validation data (dots), logarithmic", "Evaluations",
 		"worker 0 was preempted after 40 s: preempted by default/high-prio-job-worker-0 on node node-1", "worker 1 was lost: connection reset by peer at step",
 		"OOMKilled, exit code 137", "30fcd152bdb9818f28f73b8692d1a67d0b04c1115d4fb90e7ae3af6f46268ed0", "/output/low-prio-job/15e64d5f/model.safetensors", "The curves as numbers",
+		"<h2>Disruptions</h2>", "<td>low-prio-job-worker-0</td><td>preempted</td>", "PreemptionByScheduler</td><td>pod default/high-prio-job-worker-0</td>",
+		"0 steps and ",
 	} {
 		if !strings.Contains(report, want) {
 			t.Errorf("the report does not say %q", want)
@@ -35,6 +37,34 @@ func TestTheReportSaysHowTheRunWent(t *testing.T) {
 		if strings.Contains(report, unwanted) {
 			t.Errorf("the report, which is to be opened without a network, holds %q", unwanted)
 		}
+	}
+}
+
+func TestThePageListsDisruptionsWithTheirCostTheNewestFirst(t *testing.T) {
+	h := historytest.Begin("job", 1).History
+	took := 1.5
+	const foreign = `<b onclick="x">`
+	h.Status.Disruptions = &trainingjob.Disruptions{Count: 9, LostSteps: 12, LostSeconds: 3.5, Newest: []trainingjob.Disruption{
+		{
+			At: h.Began.Add(-time.Hour), Role: trainingjob.RoleMaster, Step: 40, LostSteps: 12, LostSeconds: 3.5, Recovered: &took,
+			DisruptionCause: trainingjob.DisruptionCause{Kind: trainingjob.DisruptionLost},
+		},
+		{At: h.Began, DisruptionCause: trainingjob.DisruptionCause{Pod: "job-worker-1", Kind: trainingjob.DisruptionPreempted, Reason: foreign}},
+	}}
+	body := page.Body(h, h.Began)
+	master := `<td>2026-05-04 09:00:00</td><td>the master</td><td>lost</td><td class="reason"></td><td></td>` +
+		`<td class="number">40</td><td class="number">12</td><td>3.5 s</td><td>1.5 s</td><td>not yet</td>`
+	worker := "<td>job-worker-1</td><td>preempted</td>"
+	for _, want := range []string{master, worker, "<td>unknown</td>", "12 steps and 3.5 s lost", "7 disruptions before these"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the page does not say %q:\n%s", want, body)
+		}
+	}
+	if strings.Index(body, worker) > strings.Index(body, master) || strings.Contains(body, foreign) {
+		t.Errorf("the order is wrong, or foreign markup is not escaped:\n%s", body)
+	}
+	if err := wellFormed(body); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -78,6 +79,39 @@ func endReason(l *history.WorkerHistory) string {
 		parts = append(parts, fmt.Sprintf("%s after %s", mark.Kind, wording.Duration(mark.At)))
 	}
 	return strings.Join(parts, "; ")
+}
+
+// disruptions are those that the status lists, over all masters, the newest first.
+func (v view) disruptions(m *picture.Markup) {
+	d := v.Status.Disruptions
+	if d == nil || len(d.Newest) == 0 {
+		m.Put(`<section id="disruptions"></section>`)
+		return
+	}
+	m.Put(`<section id="disruptions"><h2>Disruptions</h2>
+<div class="scroll" tabindex="0" role="region" aria-label="Disruptions, as a table"><table>
+<tr><th>at (UTC)</th><th>pod</th><th>how</th><th>reason</th><th>preemptor</th><th class="number">step</th><th class="number">lost steps</th><th>lost</th><th>recovered after</th><th>full size after</th></tr>`)
+	for _, one := range slices.Backward(d.Newest) {
+		m.Put(`<tr><td>%s</td><td>%s</td><td>%s</td><td class="reason">%s</td><td>%s</td><td class="number">%s</td><td class="number">%s</td><td>%s</td><td>%s</td><td>%s</td></tr>`,
+			one.At.UTC().Format(time.DateTime), cmp.Or(one.Pod, "the "+one.Role), string(one.Kind), one.Reason, one.Preemptor(),
+			wording.Count(one.Step), wording.Count(one.LostSteps), seconds(one.LostSeconds), v.after(one.Recovered), v.after(one.FullSize))
+	}
+	m.Put(`</table></div>`)
+	if left := int(d.Count) - len(d.Newest); left > 0 {
+		m.Put(`<p class="soft">%s before these are counted, and not listed.</p>`, wording.Number(left, "disruption"))
+	}
+	m.Put(`</section>`)
+}
+
+// after is a time that may not have come yet, or never will.
+func (v view) after(s *float64) string {
+	switch {
+	case s != nil:
+		return seconds(*s)
+	case v.Over:
+		return "never"
+	}
+	return "not yet"
 }
 
 // evaluations are those of the validation data, the newest first.

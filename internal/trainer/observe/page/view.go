@@ -160,18 +160,20 @@ func (v view) facts(m *picture.Markup) {
 		note = wording.Count(v.Losses) + " lost otherwise"
 	}
 	fact("preemptions", wording.Count(int64(s.Preemptions)), note)
+	if d := s.Disruptions; d != nil {
+		fact("disruptions", wording.Count(d.Count), wording.Number(int(d.LostSteps), "step")+" and "+seconds(d.LostSeconds)+" lost")
+	}
 	if s.Goodput != nil {
 		fact("goodput", wording.Percent(*s.Goodput), "of undisturbed work")
 	}
 	if split := s.GoodputSplit; split != nil {
 		life := 0.0
-		for _, seconds := range split.Seconds {
-			life += seconds
+		for _, spent := range split.Seconds {
+			life += spent
 		}
 		for _, phase := range trainingjob.GoodputPhases() {
-			if seconds := split.Seconds[phase]; seconds > 0 {
-				fact(strings.ReplaceAll(string(phase), "_", " "), wording.Duration(time.Duration(seconds*float64(time.Second))),
-					wording.Percent(seconds/life)+" of the whole time")
+			if spent := split.Seconds[phase]; spent > 0 {
+				fact(strings.ReplaceAll(string(phase), "_", " "), seconds(spent), wording.Percent(spent/life)+" of the whole time")
 			}
 		}
 	}
@@ -191,6 +193,8 @@ func (v view) facts(m *picture.Markup) {
 	m.Put(`</dl>
 </section>`)
 }
+
+func seconds(s float64) string { return wording.Duration(time.Duration(s * float64(time.Second))) }
 
 func ordinal(n int64) string {
 	suffix := "th"

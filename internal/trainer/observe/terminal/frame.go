@@ -6,6 +6,7 @@
 package terminal
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -58,6 +59,10 @@ func Frame(h *history.History, now time.Duration, width int, colour bool) []stri
 	put(head(h, now, width)...)
 	put(figures(h, now)...)
 	put(workers(h, now, width)...)
+	put(phases(s.GoodputSplit)...)
+	for _, line := range disruptions(s.Disruptions) {
+		put(line...)
+	}
 	if s.Message != "" && s.Phase != trainingjob.PhaseRunning {
 		put([]piece{{waits, cut(clean(s.Message), width)}})
 	}
@@ -136,6 +141,44 @@ func figures(h *history.History, now time.Duration) [][]piece {
 		figure("checkpoint", "step "+wording.Count(s.CheckpointStep))
 	}
 	return groups
+}
+
+// phases are what the job's life was spent on.
+func phases(split *trainingjob.GoodputSplit) (groups [][]piece) {
+	if split == nil {
+		return nil
+	}
+	life := 0.0
+	for _, seconds := range split.Seconds {
+		life += seconds
+	}
+	for _, phase := range trainingjob.GoodputPhases() {
+		if seconds := split.Seconds[phase]; seconds > 0 {
+			groups = append(groups, []piece{{faint, strings.ReplaceAll(string(phase), "_", " ") + " "}, {plain, wording.Percent(seconds / life)}})
+		}
+	}
+	return groups
+}
+
+// disruptions are their number and cost, and on a line of its own the newest one.
+func disruptions(d *trainingjob.Disruptions) [][][]piece {
+	if d == nil {
+		return nil
+	}
+	lines := [][][]piece{{
+		{{faint, "disruptions "}, {plain, wording.Count(d.Count)}},
+		{{faint, "lost "}, {plain, fmt.Sprintf("%s, %.1f s", wording.Number(int(d.LostSteps), "step"), d.LostSeconds)}},
+	}}
+	if n := len(d.Newest); n > 0 {
+		last := d.Newest[n-1]
+		took := "not recovered yet"
+		if last.Recovered != nil {
+			took = fmt.Sprintf("recovered after %.1f s", *last.Recovered)
+		}
+		what := fmt.Sprintf("last, %s: %s %s%s", took, cmp.Or(last.Pod, last.Role), last.Kind, last.Why())
+		lines = append(lines, [][]piece{{{plain, clean(what)}}})
+	}
+	return lines
 }
 
 // workers are those that are there, and for a while those that are not any more.

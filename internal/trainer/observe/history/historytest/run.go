@@ -157,6 +157,9 @@ func (s *Run) disturb(at time.Time) {
 	switch s.taken % 3 {
 	case 1:
 		event = coordinator.PodChanged{Worker: w.id, State: coordinator.PodRunning, Terminating: true, Preempted: true, Reason: "preempted by default/high-prio-job-worker-0 on node node-1"}
+		event.Cause = trainingjob.DisruptionCause{
+			Kind: trainingjob.DisruptionPreempted, Pod: trainingjob.WorkerName(s.job.Name, w.id), Reason: "PreemptionByScheduler", By: "pod default/high-prio-job-worker-0",
+		}
 		room = roomAfter
 		s.status.Preemptions++
 		s.notice(at, true, "WorkerPreempted", "worker %d was preempted at step %d; it is replaced as soon as there is capacity", w.id, s.status.StepsDone)
