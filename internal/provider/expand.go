@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
+	corev1 "k8s.io/api/core/v1"
 )
 
 // expander turns framework values into plain ones and collects diagnostics.
@@ -49,20 +50,6 @@ func (r *expander) words(list types.List) []string {
 	return words
 }
 
-// lists are a map's lists of texts; those of a null or unknown map are none.
-func (r *expander) lists(value types.Map) map[string][]string {
-	if value.IsNull() || value.IsUnknown() {
-		return nil
-	}
-	var lists map[string]types.List
-	r.diags.Append(value.ElementsAs(r.ctx, &lists, false)...)
-	texts := make(map[string][]string, len(lists))
-	for key, list := range lists {
-		texts[key] = append([]string{}, r.words(list)...)
-	}
-	return texts
-}
-
 // json is a text in one spelling for all that mean the same; nil for null and for text that is no JSON, which
 // jsonSyntax refuses.
 func (r *expander) json(value types.String) json.RawMessage {
@@ -91,9 +78,10 @@ func canonicalJSON(value any) (json.RawMessage, error) {
 	return json.Marshal(plain)
 }
 
-func orDefault(value types.String, otherwise string) string {
+// namespaceOf is the namespace that an attribute names, or "default".
+func namespaceOf(value types.String) string {
 	if value.IsNull() || value.IsUnknown() {
-		return otherwise
+		return corev1.NamespaceDefault
 	}
 	return value.ValueString()
 }

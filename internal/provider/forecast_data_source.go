@@ -232,7 +232,7 @@ func (d *forecastData) contents(ctx context.Context, m *forecastDataModel) (mani
 		job, diags := m.job(ctx)
 		return manifest.Contents{Jobs: []forecast.Job{job}}, diags
 	}
-	given := jobfile.Given{Given: manifest.Given{Namespace: orDefault(m.Namespace, corev1.NamespaceDefault)}}
+	given := jobfile.Given{Given: manifest.Given{Namespace: namespaceOf(m.Namespace)}}
 	given.Flavors = func(namespace, queue string) []map[string]string {
 		return d.connection.plannedFlavors(ctx, namespace, queue)
 	}
@@ -284,5 +284,5 @@ func (m *forecastDataModel) job(ctx context.Context) (forecast.Job, diag.Diagnos
 		groups = append(groups, group)
 	}
 	queue := into[taskQueueModel](r, m.Queue)
-	return forecast.OfGroups(orDefault(m.Namespace, corev1.NamespaceDefault), m.Name.ValueString(), queue.Name.ValueString(), queue.WorkloadPriorityClass.ValueString(), groups), r.diags
+	return forecast.OfGroups(namespaceOf(m.Namespace), m.Name.ValueString(), queue.Name.ValueString(), queue.WorkloadPriorityClass.ValueString(), groups), r.diags
 }

@@ -123,7 +123,7 @@ func (m *taskModel) spec(ctx context.Context) (taskSpec, diag.Diagnostics) {
 	}
 	a.Task = a.file
 	t, o := &a.Task, &overlay{}
-	t.Name, t.Namespace = m.Name.ValueString(), orDefault(m.Namespace, corev1.NamespaceDefault)
+	t.Name, t.Namespace = m.Name.ValueString(), namespaceOf(m.Namespace)
 	o.text("run", &t.Run, m.Run)
 	o.text("setup", &t.Setup, m.Setup)
 	o.text("image", &t.Image, m.Image)

@@ -10,7 +10,6 @@ import (
 	resourceschema "github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
@@ -96,7 +95,7 @@ func (d *trainingJobData) Read(ctx context.Context, req datasource.ReadRequest, 
 	if client == nil {
 		return
 	}
-	namespace, name := orDefault(model.Namespace, corev1.NamespaceDefault), model.Name.ValueString()
+	namespace, name := namespaceOf(model.Namespace), model.Name.ValueString()
 	job, err := cluster.Get(ctx, client, client.Kubernetes().BatchV1().Jobs(namespace), name)
 	if apierrors.IsNotFound(err) {
 		resp.Diagnostics.AddError("Training job not found", fmt.Sprintf(

@@ -53,29 +53,6 @@ type trainedModel struct {
 	Name types.String `tfsdk:"name"`
 }
 
-type dataModel struct {
-	Training       types.String `tfsdk:"training"`
-	Validation     types.String `tfsdk:"validation"`
-	Format         types.String `tfsdk:"format"`
-	Codec          types.String `tfsdk:"codec"`
-	CSV            types.Object `tfsdk:"csv"`
-	RecordsPerTask types.Int64  `tfsdk:"records_per_task"`
-}
-
-type csvModel struct {
-	Columns types.Map `tfsdk:"columns"`
-	Words   types.Map `tfsdk:"vocabularies"`
-}
-
-type runModel struct {
-	Epochs        types.Int64   `tfsdk:"epochs"`
-	MinibatchSize types.Int64   `tfsdk:"minibatch_size"`
-	GradsToWait   types.Int64   `tfsdk:"grads_to_wait"`
-	Seed          types.Int64   `tfsdk:"seed"`
-	LearningRate  types.Float64 `tfsdk:"learning_rate"`
-	Aggregation   types.String  `tfsdk:"aggregation"`
-}
-
 // workersModel holds what is not of the pods alone.
 type workersModel struct {
 	Min                  types.Int64  `tfsdk:"min"`
@@ -88,22 +65,16 @@ type workersModel struct {
 	RestartInterval      types.Int64  `tfsdk:"restart_interval_seconds"`
 }
 
-type jobQueueModel struct {
-	Name             types.String `tfsdk:"name"`
-	PriorityClass    types.String `tfsdk:"workload_priority_class"`
-	MinPriorityClass types.String `tfsdk:"min_workload_priority_class"`
-}
-
 func (m *trainingJobModel) subject() subject { return m.subjectOf("training_job") }
 
 // definition is the training job that the model describes. Unknown values, of which there are some while Terraform
 // validates, count as absent; absent values with a default have it.
 func (m *trainingJobModel) definition(ctx context.Context) (trainingjob.Definition, diag.Diagnostics) {
 	r := &expander{ctx: ctx}
-	trained, data, run, workers := into[trainedModel](r, m.Model), into[dataModel](r, m.Data), into[runModel](r, m.Training), r.workers(m.Workers)
+	trained, workers := into[trainedModel](r, m.Model), r.workers(m.Workers)
 	d := trainingjob.Definition{
 		Job: trainingjob.Job{
-			Name: m.Name.ValueString(), Namespace: orDefault(m.Namespace, corev1.NamespaceDefault),
+			Name: m.Name.ValueString(), Namespace: namespaceOf(m.Namespace),
 			Model:  trainingjob.Model{Name: trained.Name.ValueString()},
 			Output: m.Output.ValueString(), Checkpoint: r.checkpoint(m.Checkpoint), Evaluation: r.evaluation(m.Evaluation),
 			Command: r.words(workers.Command), Elastic: elasticOf(workers.Elastic), Restart: workers.restart(), Step: workers.step(),
@@ -125,21 +96,15 @@ func (m *trainingJobModel) definition(ctx context.Context) (trainingjob.Definiti
 		d.Volumes[i].Mount = cmp.Or(d.Volumes[i].Mount, trainingjob.MountAll)
 	}
 	if !m.Data.IsNull() { // unless the command has its own
-		d.Job.Data = trainingjob.Data{
-			Training: data.Training.ValueString(), Validation: data.Validation.ValueString(),
-			Format: orDefault(data.Format, dataset.DefaultFormat), Codec: orDefault(data.Codec, dataset.BytesCodec),
-			RecordsPerTask: int(data.RecordsPerTask.ValueInt64()), CSV: r.csv(data.CSV),
+		d.Job.Data.Format, d.Job.Data.Codec = dataset.DefaultFormat, dataset.BytesCodec
+		r.decode(path.Root("data"), m.Data, &d.Job.Data)
+		if c := d.Job.Data.CSV; c != nil && len(c.Columns)+len(c.Words) == 0 {
+			d.Job.Data.CSV = nil
 		}
 	}
 	if !m.Training.IsNull() {
-		d.Job.Training = trainingjob.Training{
-			Epochs: orOne(run.Epochs), MinibatchSize: int(run.MinibatchSize.ValueInt64()), GradsToWait: orOne(run.GradsToWait),
-			Seed: uint64(orOne(run.Seed)), LearningRate: run.LearningRate.ValueFloat64Pointer(), //nolint:gosec // the schema bounds it
-			Aggregation: run.Aggregation.ValueString(),
-		}
-		if run.LearningRate.IsUnknown() {
-			d.Job.Training.LearningRate = nil
-		}
+		d.Job.Training = trainingjob.Training{Epochs: 1, GradsToWait: trainingjob.DefaultGradsToWait, Seed: 1}
+		r.decode(path.Root("training"), m.Training, &d.Job.Training)
 	}
 	if n := trainingjob.Accelerators(d.Workers.Resources); n > 1 && d.Job.Restarts() && workers.Processes.IsNull() {
 		if d.Job.Restart == nil {
@@ -186,21 +151,9 @@ func (r *expander) queue(object, topology types.Object) *trainingjob.Queue {
 	if object.IsNull() || object.IsUnknown() {
 		return nil
 	}
-	m := into[jobQueueModel](r, object)
-	return &trainingjob.Queue{
-		Name: m.Name.ValueString(), PriorityClass: m.PriorityClass.ValueString(), MinPriorityClass: m.MinPriorityClass.ValueString(),
-		Topology: r.topology(topology),
-	}
-}
-
-// csv is nil if the attribute is not set.
-func (r *expander) csv(object types.Object) *trainingjob.CSV {
-	m := into[csvModel](r, object)
-	c := trainingjob.CSV{Columns: r.lists(m.Columns), Words: r.lists(m.Words)}
-	if len(c.Columns)+len(c.Words) == 0 {
-		return nil
-	}
-	return &c
+	q := &trainingjob.Queue{Topology: r.topology(topology)}
+	r.decode(path.Root("queue"), object, q)
+	return q
 }
 
 // checkpoint is nil if the attribute is not set: job.json then has no such field either.

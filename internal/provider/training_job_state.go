@@ -119,10 +119,16 @@ func (m *trainingJobModel) readDefinition(ctx context.Context, live trainingjob.
 		}
 	}
 	if changed(prior.Job.Data, live.Job.Data, false) {
-		m.Data = w.data(live.Job.Data)
+		m.Data = types.ObjectNull(attributesOf(w.attributes["data"].GetType())) // for a command that has its own
+		if live.Job.Data != (trainingjob.Data{}) {
+			m.Data = flatten[types.Object](w, "data", live.Job.Data)
+		}
 	}
 	if changed(prior.Job.Training, live.Job.Training, false) {
-		m.Training = w.training(live.Job.Training)
+		m.Training = types.ObjectNull(attributesOf(w.attributes["training"].GetType()))
+		if live.Job.Training != (trainingjob.Training{}) {
+			m.Training = flatten[types.Object](w, "training", live.Job.Training)
+		}
 	}
 	if changed(prior.Master, live.Master, false) {
 		m.Master = w.pod("master", live.Master, nil)
@@ -142,12 +148,7 @@ func (m *trainingJobModel) readDefinition(ctx context.Context, live trainingjob.
 		m.Topology = flatten[types.Object](w, "topology", live.Queue.Place())
 	}
 	if changed(prior.Queue.Classes(), live.Queue.Classes(), false) {
-		m.Queue = types.ObjectNull(attributesOf(w.attributes["queue"].GetType()))
-		if q := live.Queue; q != nil {
-			m.Queue = w.object("queue", jobQueueModel{
-				Name: types.StringValue(q.Name), PriorityClass: textOrNull(q.PriorityClass), MinPriorityClass: textOrNull(q.MinPriorityClass),
-			})
-		}
+		m.Queue = flatten[types.Object](w, "queue", live.Queue)
 	}
 	if changed(prior.Job.Checkpoint, live.Job.Checkpoint, false) {
 		m.Checkpoint = flatten[types.Object](w, "checkpoint", live.Job.Checkpoint)
@@ -175,29 +176,6 @@ func (m *trainingJobModel) readDefinition(ctx context.Context, live trainingjob.
 	return diags
 }
 
-// data is null for a command that has its own.
-func (w *flattener) data(d trainingjob.Data) types.Object {
-	if d == (trainingjob.Data{}) {
-		return types.ObjectNull(attributesOf(w.attributes["data"].GetType()))
-	}
-	return w.object("data", dataModel{
-		Training: types.StringValue(d.Training), Validation: textOrNull(d.Validation), Format: types.StringValue(d.Format), Codec: types.StringValue(d.Codec),
-		RecordsPerTask: types.Int64Value(int64(d.RecordsPerTask)), CSV: w.csv(d.CSV),
-	})
-}
-
-// training is null for a command that has its own.
-func (w *flattener) training(t trainingjob.Training) types.Object {
-	if t == (trainingjob.Training{}) {
-		return types.ObjectNull(attributesOf(w.attributes["training"].GetType()))
-	}
-	return w.object("training", runModel{
-		Epochs: types.Int64Value(int64(t.Epochs)), MinibatchSize: types.Int64Value(int64(t.MinibatchSize)),
-		GradsToWait: types.Int64Value(int64(t.GradsToWait)), Seed: types.Int64Value(int64(t.Seed)), //nolint:gosec // written from an int64
-		LearningRate: types.Float64PointerValue(t.LearningRate), Aggregation: textOrNull(t.Aggregation),
-	})
-}
-
 // processesOf is null where it is as it is without being set.
 func processesOf(d trainingjob.Definition) types.Int64 {
 	if n := d.Job.Processes(); d.Job.Restarts() && n != max(1, trainingjob.Accelerators(d.Workers.Resources)) {
@@ -218,12 +196,4 @@ func countOrNull(n int64) types.Int64 {
 		return types.Int64Null()
 	}
 	return types.Int64Value(n)
-}
-
-func (w *flattener) csv(c *trainingjob.CSV) types.Object {
-	attributes := attributesOf(attributesOf(w.attributes["data"].GetType())["csv"])
-	if c == nil {
-		return types.ObjectNull(attributes)
-	}
-	return w.objectOf(attributes, csvModel{Columns: w.lists(c.Columns), Words: w.lists(c.Words)})
 }

@@ -47,7 +47,7 @@ type Naming func(attribute string) string
 func Expand(value tftypes.Value) any { return Naming(Camel).Expand(value) }
 
 // Expand is a value as the API's JSON: objects with the fields' names, maps with their own keys, whole numbers as
-// int64, sets as lists in order. It omits null and unknown values, except for items of lists, so that the other items
+// int64 and others as float64, sets as lists in order. It omits null and unknown values, except for items of lists, so that the other items
 // keep their places.
 func (n Naming) Expand(value tftypes.Value) any {
 	if value.IsNull() || !value.IsKnown() {
@@ -59,7 +59,12 @@ func (n Naming) Expand(value tftypes.Value) any {
 	case kind.Is(tftypes.Bool):
 		return as[bool](value)
 	case kind.Is(tftypes.Number):
-		whole, _ := number(value).Int64()
+		plain := number(value)
+		if !plain.IsInt() {
+			fraction, _ := plain.Float64()
+			return fraction
+		}
+		whole, _ := plain.Int64()
 		return whole
 	case kind.Is(tftypes.List{}):
 		items := as[[]tftypes.Value](value)

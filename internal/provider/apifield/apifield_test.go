@@ -94,13 +94,17 @@ func TestExpandLeavesOutWhatIsNotThere(t *testing.T) {
 func TestANamingAppliesToSetsAndNestedMapsInBothDirections(t *testing.T) {
 	naming := apifield.Naming(func(attribute string) string { return attribute })
 	attributes := map[string]schema.Attribute{
-		"run_as_user": schema.Int64Attribute{},
-		"group_ids":   schema.SetAttribute{ElementType: types.Int64Type},
-		"drop_names":  schema.SetAttribute{ElementType: types.StringType},
-		"secret_keys": schema.MapNestedAttribute{NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{"secret_name": schema.StringAttribute{}}}},
+		"run_as_user":   schema.Int64Attribute{},
+		"learning_rate": schema.Float64Attribute{},
+		"whole_rate":    schema.Float64Attribute{},
+		"columns":       schema.MapAttribute{ElementType: types.ListType{ElemType: types.StringType}},
+		"group_ids":     schema.SetAttribute{ElementType: types.Int64Type},
+		"drop_names":    schema.SetAttribute{ElementType: types.StringType},
+		"secret_keys":   schema.MapNestedAttribute{NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{"secret_name": schema.StringAttribute{}}}},
 	}
 	live := map[string]any{
-		"run_as_user": int64(5), "group_ids": []any{int64(9), int64(10)}, "drop_names": []any{"A", "B"},
+		"run_as_user": int64(5), "learning_rate": 0.1, "whole_rate": int64(1), "columns": map[string]any{"label": []any{"species"}},
+		"group_ids": []any{int64(9), int64(10)}, "drop_names": []any{"A", "B"},
 		"secret_keys": map[string]any{"TOKEN": map[string]any{"secret_name": "s"}},
 	}
 	got := map[string]any{}

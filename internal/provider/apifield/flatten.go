@@ -63,7 +63,7 @@ func (n Naming) FlattenOne(ctx context.Context, attribute schema.Attribute, live
 	case schema.MapAttribute:
 		entries := map[string]tftypes.Value{}
 		for key, entry := range object(live) {
-			entries[key] = tftypes.NewValue(tftypes.String, entry)
+			entries[key] = elementOf(a.ElementType.TerraformType(ctx), entry)
 		}
 		return tftypes.NewValue(kind, entries)
 	case schema.MapNestedAttribute:
@@ -81,6 +81,11 @@ func (n Naming) FlattenOne(ctx context.Context, attribute schema.Attribute, live
 	case schema.Int64Attribute:
 		whole, _ := live.(int64)
 		return tftypes.NewValue(kind, new(big.Float).SetInt64(whole))
+	case schema.Float64Attribute:
+		if whole, isWhole := live.(int64); isWhole {
+			return tftypes.NewValue(kind, new(big.Float).SetInt64(whole))
+		}
+		return tftypes.NewValue(kind, live)
 	default:
 		if text, ok := live.(string); ok && sameAmount(attribute.GetType(), text, prior) {
 			return prior
@@ -203,6 +208,14 @@ func itemsOf(list tftypes.Value) []tftypes.Value {
 		return nil
 	}
 	return as[[]tftypes.Value](list)
+}
+
+// elementOf is an entry of a map: a text, or a list of texts.
+func elementOf(kind tftypes.Type, live any) tftypes.Value {
+	if of, isList := kind.(tftypes.List); isList {
+		return tftypes.NewValue(kind, itemsOfType(of.ElementType, live))
+	}
+	return tftypes.NewValue(kind, live)
 }
 
 func itemsOfType(kind tftypes.Type, live any) []tftypes.Value {
