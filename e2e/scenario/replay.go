@@ -54,7 +54,7 @@ type replayRun struct {
 	clients clients
 	log     *Log
 	model   string         // the source of the model that elastic jobs train
-	sizes   map[string]int // the maximum workers of each submitted elastic job, 1 for a gang
+	sizes   map[string]int // the maximum workers of each submitted elastic job, the pods of a gang
 	start   time.Time      // the time of the file's second 0, moved forward by every pause of its clock
 }
 
@@ -193,7 +193,16 @@ func isSettled(job scenariofile.Job, workers int) func(*eventlog.History) (bool,
 // jobEnded waits until a job has finished, and its pods and its workload have finished too.
 func jobEnded(job scenariofile.Job) func(*eventlog.History) (bool, error) {
 	return func(h *eventlog.History) (bool, error) {
-		done := slices.ContainsFunc(h.PodsOf(job.Name, taskRole), func(pod *eventlog.PodHistory) bool { return pod.Phase == "Succeeded" })
+		done := false
+		if job.Gang != nil {
+			succeeded := 0
+			for _, pod := range h.PodsOf(job.Name, taskRole) {
+				if pod.Phase == "Succeeded" {
+					succeeded++
+				}
+			}
+			done = succeeded >= job.Gang.Pods
+		}
 		if job.Elastic != nil {
 			var err error
 			if done, err = succeeded(job.Name)(h); err != nil {

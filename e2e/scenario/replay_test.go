@@ -4,6 +4,7 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,9 +13,14 @@ import (
 
 func TestReplayableNamesTheUnsupportedFields(t *testing.T) {
 	for name, refused := range map[string][]string{
-		"elastic-scheduling.yaml":       nil,
-		"queue-priorities.yaml":         nil,
-		"elastic-under-a-queue.yaml":    nil,
+		"elastic-scheduling.yaml":    nil,
+		"queue-priorities.yaml":      nil,
+		"elastic-under-a-queue.yaml": nil,
+		"gangs-in-a-cohort.yaml":     nil,
+		"victims-by-admission.yaml":  {"jobs[0].repeat", "jobs[0].gang.checkpointEvery", "jobs[0].gang.restart", "jobs[1].repeat"},
+		"victims-by-checkpoint-age.yaml": {
+			"checkpointAge", "jobs[0].repeat", "jobs[0].gang.checkpointEvery", "jobs[0].gang.restart", "jobs[1].repeat",
+		},
 		"research-in-gangs.yaml":        {"failures", "jobs[0].repeat", "jobs[0].gang.pods", "jobs[0].gang.checkpointEvery", "jobs[0].gang.restart", "jobs[1].repeat", "jobs[1].gang.pods"},
 		"research-in-elastic-jobs.yaml": {"failures", "jobs[0].repeat", "jobs[0].elastic.checkpointEvery", "jobs[0].elastic.speed.stepsPerSecond", "jobs[1].repeat", "jobs[1].gang.pods"},
 	} {
@@ -25,7 +31,12 @@ func TestReplayableNamesTheUnsupportedFields(t *testing.T) {
 			}
 			var features []string
 			if refusal := (*NotReplayableError)(nil); errors.As(Replayable(file), &refusal) {
-				features = refusal.Features
+				for _, f := range refusal.Features {
+					features = append(features, f.Field)
+					if f.Why == "" || !strings.Contains(refusal.Error(), f.Field+": "+f.Why) {
+						t.Errorf("the error does not say why %s is refused:\n%v", f.Field, refusal)
+					}
+				}
 			}
 			if !slices.Equal(features, refused) {
 				t.Errorf("refused for %q, not for %q", features, refused)

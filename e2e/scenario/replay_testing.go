@@ -22,8 +22,20 @@ func scenarioFileOf(name string) string {
 		return "queue-priorities.yaml"
 	case "under-a-queue":
 		return "elastic-under-a-queue.yaml"
+	case "gangs-in-a-cohort":
+		return "gangs-in-a-cohort.yaml"
 	}
 	return ""
+}
+
+// GangsInACohort has the order of moments of the scenario file of that name, which no configuration corresponds to: it is
+// only simulated and replayed.
+func GangsInACohort() Scenario {
+	const research, release = "research", "release"
+	return Scenario{Name: "gangs-in-a-cohort", order: []chain{{
+		admitted(research, 0), runs(research, taskRole, 0), evicted(research, taskRole), admitted(release, 0), runs(release, taskRole, 0),
+		firstEnds(release, taskRole), admitted(research, 1), runs(research, taskRole, 4),
+	}}}
 }
 
 // Replayer supplies clusters for replays.

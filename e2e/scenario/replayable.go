@@ -10,41 +10,61 @@ import (
 // NotReplayableError reports that a scenario file uses features that a replay cannot reproduce on a cluster.
 type NotReplayableError struct {
 	Scenario string
-	Features []string // names of fields, such as "trace" or "jobs[0].repeat"
+	Features []Unsupported
 }
 
+// Unsupported is a field of a scenario file that a replay cannot reproduce, such as "jobs[0].repeat", and why.
+type Unsupported struct{ Field, Why string }
+
 func (e *NotReplayableError) Error() string {
-	return fmt.Sprintf("scenario file %q cannot be replayed on a cluster: it uses %s, which only elastic-sim supports", e.Scenario, strings.Join(e.Features, ", "))
+	var text strings.Builder
+	fmt.Fprintf(&text, "scenario file %q cannot be replayed on a cluster, and only elastic-sim runs it:", e.Scenario)
+	for _, f := range e.Features {
+		fmt.Fprintf(&text, "\n  %s: %s", f.Field, f.Why)
+	}
+	return text.String()
 }
+
+// Why a replay cannot reproduce a feature.
+const (
+	manyJobs       = "a replay submits the jobs that the file lists, and the jobs of a trace or of a repetition take hours of real time"
+	noFaults       = "a replay does not inject failures of nodes"
+	noFairSharing  = "the embedded cluster's queue controller does not implement fair sharing"
+	noBoosts       = "the embedded cluster's queue controller ignores priority boosts"
+	fixedNodes     = "a cluster of a replay has a fixed number of nodes"
+	noGangProgress = "the command of a gang in a replay sleeps, writes no checkpoint and starts again from the beginning"
+	noQueuedStart  = "without a queue the pods of a gang start one by one, and each pod of a replay computes as soon as it runs"
+	noCheckpoints  = "a replay's elastic jobs have no directory for checkpoints"
+	noSpeedCurve   = "the speed of a replay's workers depends on the duration of a gradient only"
+)
 
 // Replayable returns a *NotReplayableError if a scenario file uses features that a replay cannot reproduce.
 func Replayable(s *scenariofile.Scenario) error {
-	var features []string
-	refuse := func(there bool, format string, args ...any) {
+	var features []Unsupported
+	refuse := func(there bool, why, format string, args ...any) {
 		if there {
-			features = append(features, fmt.Sprintf(format, args...))
+			features = append(features, Unsupported{fmt.Sprintf(format, args...), why})
 		}
 	}
-	refuse(s.Trace != nil, "trace")
-	refuse(len(s.Faults) > 0, "faults")
-	refuse(s.Failures != nil, "failures")
-	refuse(s.FairSharing, "fairSharing")
-	refuse(s.CheckpointAge != nil, "checkpointAge")
-	refuse(len(s.Cohorts) > 0, "cohorts")
+	refuse(s.Trace != nil, manyJobs, "trace")
+	refuse(len(s.Faults) > 0, noFaults, "faults")
+	refuse(s.Failures != nil, noFaults, "failures")
+	refuse(s.FairSharing, noFairSharing, "fairSharing")
+	refuse(s.CheckpointAge != nil, noBoosts, "checkpointAge")
 	for i, group := range s.Nodes {
-		refuse(group.Autoscale != nil, "nodes[%d].autoscale", i)
+		refuse(group.Autoscale != nil, fixedNodes, "nodes[%d].autoscale", i)
 	}
 	for i, job := range s.Jobs {
-		refuse(job.Repeat != nil, "jobs[%d].repeat", i)
+		refuse(job.Repeat != nil, manyJobs, "jobs[%d].repeat", i)
 		if g := job.Gang; g != nil {
-			refuse(g.Pods > 1, "jobs[%d].gang.pods", i)
-			refuse(g.CheckpointEvery > 0, "jobs[%d].gang.checkpointEvery", i)
-			refuse(g.Restart > 0, "jobs[%d].gang.restart", i)
+			refuse(g.Pods > 1 && g.Queue == "", noQueuedStart, "jobs[%d].gang.pods", i)
+			refuse(g.CheckpointEvery > 0, noGangProgress, "jobs[%d].gang.checkpointEvery", i)
+			refuse(g.Restart > 0, noGangProgress, "jobs[%d].gang.restart", i)
 		}
 		if e := job.Elastic; e != nil {
-			refuse(e.CheckpointEvery > 0, "jobs[%d].elastic.checkpointEvery", i)
-			refuse(len(e.Speed.StepsPerSecond) > 0, "jobs[%d].elastic.speed.stepsPerSecond", i)
-			refuse(e.Speed.Overhead > 0, "jobs[%d].elastic.speed.overhead", i)
+			refuse(e.CheckpointEvery > 0, noCheckpoints, "jobs[%d].elastic.checkpointEvery", i)
+			refuse(len(e.Speed.StepsPerSecond) > 0, noSpeedCurve, "jobs[%d].elastic.speed.stepsPerSecond", i)
+			refuse(e.Speed.Overhead > 0, noSpeedCurve, "jobs[%d].elastic.speed.overhead", i)
 		}
 	}
 	if len(features) > 0 {

@@ -35,7 +35,7 @@ func create[T metav1.Object](ctx context.Context, at creator[T], object T) error
 	return nil
 }
 
-// createQueues creates the file's priority classes, flavors and queues.
+// createQueues creates the file's priority classes, flavors, cohorts and queues.
 func (p *replayRun) createQueues(ctx context.Context) error {
 	named := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name} }
 	var problems error
@@ -52,6 +52,9 @@ func (p *replayRun) createQueues(ctx context.Context) error {
 	}
 	for _, flavor := range p.File.ResourceFlavors {
 		problems = errors.Join(problems, create(ctx, queues.ResourceFlavors(), &kueue.ResourceFlavor{ObjectMeta: named(flavor.Name), Spec: flavor.ResourceFlavorSpec}))
+	}
+	for _, cohort := range p.File.Cohorts {
+		problems = errors.Join(problems, create(ctx, queues.Cohorts(), &kueue.Cohort{ObjectMeta: named(cohort.Name), Spec: cohort.CohortSpec}))
 	}
 	for _, queue := range p.File.ClusterQueues {
 		spec := queue.ClusterQueueSpec
@@ -78,7 +81,8 @@ func requirements(requests scenariofile.Resources) *corev1.ResourceRequirements 
 	return &made
 }
 
-// submitGang creates a Job whose command sleeps as long as the gang computes.
+// submitGang creates a Job whose command sleeps as long as the gang computes, in each of its pods: Kueue admits and evicts
+// all of them together.
 func (p *replayRun) submitGang(ctx context.Context, job scenariofile.Job) error {
 	g := job.Gang
 	grace := int64(math.Ceil(p.real(*g.TerminationGracePeriod).Seconds()))
@@ -87,6 +91,7 @@ func (p *replayRun) submitGang(ctx context.Context, job scenariofile.Job) error 
 	made := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: job.Name},
 		Spec: batchv1.JobSpec{
+			Parallelism: new(int32(g.Pods)), Completions: new(int32(g.Pods)),
 			PodFailurePolicy: &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{
 				Action:          batchv1.PodFailurePolicyActionIgnore,
 				OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue}},
@@ -116,7 +121,7 @@ func (p *replayRun) submitGang(ctx context.Context, job scenariofile.Job) error 
 	if err := create(ctx, p.clients.kubernetes.BatchV1().Jobs(p.cluster.Namespace), made); err != nil {
 		return err
 	}
-	p.sizes[job.Name] = 1
+	p.sizes[job.Name] = g.Pods
 	return nil
 }
 
