@@ -62,7 +62,7 @@ func (d Definition) MasterTemplate() (corev1.PodTemplateSpec, error) {
 	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: tokenVolume, MountPath: tokenDir, ReadOnly: true})
 	t.Spec.Volumes = append(t.Spec.Volumes, tokenProjection())
 	if d.Queue != nil {
-		t.Annotations = withRequest(t.Annotations, d.Queue.Topology.ofCore(RoleMaster))
+		t.Annotations = withRequest(t.Annotations, d.Queue.Topology.OfCore(RoleMaster))
 	}
 	return override(t, RoleMaster, d.Master.PodOverrides)
 }

@@ -16,7 +16,7 @@ func (d Definition) minJob(group string) (*batchv1.Job, error) {
 		return nil, err
 	}
 	d.Queue.addToGroup(&template, group, d.Min+1)
-	template.Annotations = withRequest(template.Annotations, d.Queue.Topology.ofCore(RoleWorker))
+	template.Annotations = withRequest(template.Annotations, d.Queue.Topology.OfCore(RoleWorker))
 	template.Labels[LabelMinimum] = "true"
 	if d.MinPriorityClassName != "" {
 		template.Spec.PriorityClassName = d.MinPriorityClassName

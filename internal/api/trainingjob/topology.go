@@ -58,9 +58,9 @@ func (t *Topology) joinsMaster() bool {
 	return t != nil && t.SliceRequired == "" && cmp.Or(t.Required, t.Preferred) != ""
 }
 
-// ofCore are the annotations of the pods that the queue admits together: the master, which is a pod set of its own, and
+// OfCore are the annotations of the pods that the queue admits together: the master, which is a pod set of its own, and
 // the minimum workers.
-func (t *Topology) ofCore(role string) map[string]string {
+func (t *Topology) OfCore(role string) map[string]string {
 	switch {
 	case t.joinsMaster():
 		return merge(t.Annotations(), map[string]string{kueue.PodSetGroupNameAnnotation: coreGroup})
@@ -73,8 +73,8 @@ func (t *Topology) ofCore(role string) map[string]string {
 	}
 }
 
-// ofBurst are the annotations of a worker above the minimum. It is a workload of one pod, which any domain holds.
-func (t *Topology) ofBurst() map[string]string {
+// OfBurst are the annotations of a worker above the minimum. It is a workload of one pod, which any domain holds.
+func (t *Topology) OfBurst() map[string]string {
 	if t == nil {
 		return nil
 	}
@@ -168,7 +168,7 @@ func (p *problems) overridesTopology(d Definition, attribute string, t corev1.Po
 	}
 	own := maps.Clone(t.Annotations)
 	if attribute == "master" { // whose template has ours
-		ours := d.Queue.Topology.ofCore(RoleMaster)
+		ours := d.Queue.Topology.OfCore(RoleMaster)
 		maps.DeleteFunc(own, func(key, value string) bool { return ours[key] == value })
 	}
 	if key := OwnTopologyAnnotation(own); key != "" {

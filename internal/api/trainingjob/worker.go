@@ -48,9 +48,9 @@ func WorkerPod(w Workers, job JobRef, id int, minimum bool, masterAddress string
 	if q := w.Queue; q != nil {
 		pod.Labels = merge(pod.Labels, q.labels(q.PriorityClass))
 		if minimum {
-			pod.Annotations = withRequest(pod.Annotations, q.Topology.ofCore(RoleWorker))
+			pod.Annotations = withRequest(pod.Annotations, q.Topology.OfCore(RoleWorker))
 		} else {
-			pod.Annotations = withRequest(pod.Annotations, q.Topology.ofBurst())
+			pod.Annotations = withRequest(pod.Annotations, q.Topology.OfBurst())
 		}
 	}
 	pod.Labels[LabelJobUID] = string(job.UID)

@@ -39,6 +39,14 @@ type Node struct {
 	Memory string            `json:"memory"`          // allocatable, a quantity
 	Other  map[string]string `json:"other,omitempty"` // allocatable of other resources
 	Lost   bool              `json:"lost,omitempty"`  // it no longer exists
+	// Domains of a topology that it is in, from the widest, without the host itself.
+	Domains []Domain `json:"domains,omitempty"`
+}
+
+// Domain is the nodes with the same value of a label, and of those of the wider levels.
+type Domain struct {
+	Level string `json:"level"` // the key of the label
+	Name  string `json:"name"`  // its value
 }
 
 // Pod is the state of a job's pod at one moment.

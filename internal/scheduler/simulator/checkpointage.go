@@ -66,10 +66,7 @@ func (s *simulation) boost(w *workload, boost int32) {
 		return
 	}
 	w.boost, w.boosted = boost, s.clock(s.now)
-	spec := w.spec
-	spec.Priority += boost
-	s.engine.SetWorkload(spec)
-	s.quotaStale = true
+	s.tell(w)
 }
 
 // unboost ends the boost of a workload that loses its quota, or that ends.

@@ -15,5 +15,7 @@
 // It simplifies in these ways: a scheduler tries pending pods at once when something has
 // changed, without back-off; a lost node's pods are gone at once; what kube-scheduler and Kueue would do at the same
 // moment happens in a fixed order, Kueue first; a job's master takes no time but the start of its pod; and
-// an elastic job's workers save and load nothing but at the times that the scenario gives.
+// an elastic job's workers save and load nothing but at the times that the scenario gives. Where pods are placed by
+// topology, pods that were to go to a failed node and had not started end with it, and an autoscaler adds no nodes for
+// workloads that wait for a place: they have no pods yet.
 package simulator

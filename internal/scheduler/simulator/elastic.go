@@ -49,7 +49,8 @@ func (e *elastic) arrives() {
 		class = q.PriorityClass
 	}
 	e.group = e.newWorkload(e, trainingjob.MinJobName(e.name), q.Name, class, e.class(e.spec.Master.PriorityClass), e.groupPods(),
-		set{masterRole, 1, &e.spec.Master}, set{workerRole, e.min, &e.spec.Workers.Pod})
+		set{masterRole, 1, &e.spec.Master, e.spec.Topology.OfCore(masterRole)},
+		set{workerRole, e.min, &e.spec.Workers.Pod, e.spec.Topology.OfCore(workerRole)})
 	e.createMinPods()
 }
 
@@ -222,7 +223,7 @@ func (e *elastic) carryOut(effect coordinator.Effect) {
 		name := trainingjob.WorkerName(e.name, effect.Worker)
 		if q := e.spec.Queue; q != nil {
 			w = e.newWorkload(e, "pod-"+name, q.Name, q.PriorityClass, e.class(e.spec.Workers.PriorityClass),
-				[]eventlog.Owner{{Kind: "Pod", Name: name}}, set{mainSet, 1, &e.spec.Workers.Pod})
+				[]eventlog.Owner{{Kind: "Pod", Name: name}}, set{mainSet, 1, &e.spec.Workers.Pod, e.spec.Topology.OfBurst()})
 		}
 		e.makeWorker(effect.Worker, effect.Minimum, w)
 	case coordinator.DeletePod:

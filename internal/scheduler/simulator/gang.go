@@ -39,7 +39,7 @@ func (g *gang) arrives() {
 		return
 	}
 	g.workload = g.newWorkload(g, "job-"+g.name, g.spec.Queue, g.spec.WorkloadPriorityClass, g.class(g.spec.PriorityClass),
-		[]eventlog.Owner{{Kind: "Job", Name: g.name}}, set{mainSet, g.spec.Pods, &g.spec.Pod})
+		[]eventlog.Owner{{Kind: "Job", Name: g.name}}, set{mainSet, g.spec.Pods, &g.spec.Pod, gangAnnotations(g.spec.Topology)})
 }
 
 func (g *gang) priority() int32 {

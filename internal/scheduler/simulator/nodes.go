@@ -42,6 +42,9 @@ func (s *simulation) newNode(group *scenariofile.NodeGroup, n int) *node {
 	for key, value := range group.Labels {
 		labels[key] = value
 	}
+	for key := range group.Domains {
+		labels[key] = group.Domain(key, n)
+	}
 	made := &node{id: len(s.allNodes), name: group.NodeName(n), group: group, lost: true, object: &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: group.NodeName(n), Labels: labels},
 		Spec:       corev1.NodeSpec{Taints: group.Taints},
@@ -69,6 +72,7 @@ func (s *simulation) begins(n *node) {
 	s.stats.grow(n.capacity, 1)
 	s.touch(n)
 	s.emptied(n)
+	s.seesNode(n)
 	s.logNode(n)
 	if f := s.scenario.Failures; f != nil {
 		n.failures++
@@ -83,9 +87,13 @@ func (s *simulation) leaves(n *node) {
 	n.lost = true
 	n.failures++
 	s.logNode(n)
+	twice := s.missesNode(n)
 	for _, p := range slices.Clone(n.pods) {
 		p.leaving, p.why = true, nodeGone
 		s.gone(p)
+	}
+	for _, w := range twice { // once no pod is on the node any more
+		s.losesTwo(w)
 	}
 }
 
@@ -125,7 +133,7 @@ func (s *simulation) logNode(n *node) {
 	if s.log == nil {
 		return
 	}
-	state := eventlog.Node{Name: n.name, Lost: n.lost}
+	state := eventlog.Node{Name: n.name, Lost: n.lost, Domains: s.domainsOf(n)}
 	for name, amount := range n.object.Status.Allocatable {
 		switch name {
 		case corev1.ResourceCPU:

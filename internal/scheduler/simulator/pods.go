@@ -1,6 +1,8 @@
 package simulator
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
@@ -45,6 +47,7 @@ type pod struct {
 
 	behaviour *scenariofile.Pod
 	shape     *shape
+	domain    string         // where the topology has placed it; "": it says nothing
 	place     *placement.Pod // nil until it may be scheduled
 	quota     *workload      // whose quota it uses; nil: none
 
@@ -91,6 +94,9 @@ func (s *simulation) newPod(o owner, role string, number int, name string, behav
 		behaviour: behaviour, created: s.now, quota: w, phase: gated,
 	}
 	s.pods = append(s.pods, p)
+	if w != nil && s.placesPods() {
+		w.placed = append(w.placed, p)
+	}
 	s.logPod(p)
 	if w == nil || w.holds() {
 		s.ungate(p)
@@ -102,12 +108,27 @@ func (s *simulation) newPod(o owner, role string, number int, name string, behav
 // effect must come after its cause.
 const schedulerSees = 1
 
-// ungate removes a pod's scheduling gate.
+// ungate removes a pod's scheduling gate, if its place is known where a topology says where it goes.
 func (s *simulation) ungate(p *pod) {
+	if p.quota.placeOf(p.role) != nil {
+		s.placePods(p.quota, p.role)
+		return
+	}
+	s.pends(p, nil)
+}
+
+// pends lets the scheduler see a pod, which is to go to nodes with the labels of its domain.
+func (s *simulation) pends(p *pod, domain map[string]string) {
 	var selection flavorSelection
 	if p.quota != nil {
 		selection = p.quota.selection(s, p.role)
 		p.quota.pods++
+	}
+	if len(domain) > 0 {
+		if selection.labels == nil {
+			selection.labels = map[string]string{}
+		}
+		maps.Copy(selection.labels, domain)
 	}
 	p.shape = s.shapeOf(p.behaviour, p.class, selection)
 	place := *p.shape.template
@@ -124,6 +145,7 @@ func (s *simulation) bind(p *pod, n *node) {
 	s.cluster.AddPod(p.place, n.name)
 	n.take(p)
 	p.node, p.phase, p.noted = n, starting, ""
+	s.seesPod(p)
 	s.stats.take(p.shape.requests, 1, s.counted(p))
 	s.logPod(p)
 	if p.behaviour.Starts == 0 {
@@ -184,6 +206,7 @@ func (s *simulation) gone(p *pod) {
 		delete(s.byPlace, p.place)
 		if p.bound() {
 			p.node.giveBack(p)
+			s.missesPod(p)
 			s.stats.take(p.shape.requests, -1, s.counted(p))
 			if !p.node.lost {
 				s.cluster.RemovePod(p.place, p.node.name)
@@ -196,6 +219,9 @@ func (s *simulation) gone(p *pod) {
 		}
 	}
 	p.phase = ended
+	if p.quota != nil {
+		p.quota.placed = slices.DeleteFunc(p.quota.placed, func(other *pod) bool { return other == p })
+	}
 	for _, preemptor := range p.waiters {
 		if preemptor.victims--; preemptor.victims == 0 && preemptor.phase == pending {
 			preemptor.shape.awaiting.remove(preemptor)

@@ -23,9 +23,21 @@ func draw(t *rapid.T) string {
 	number := func(what string, from, to int) int { return rapid.IntRange(from, to).Draw(t, what) }
 	yes := func(what string) bool { return rapid.Bool().Draw(t, what) }
 	put("name: drawn\nseed: %d", number("seed", 0, 1000))
-	put("nodes: [{name: n, count: %d, allocatable: {cpu: \"4\", memory: 8Gi}}]", number("nodes", 2, 4))
+	put("nodes: [{name: n, count: %d, allocatable: {cpu: \"4\", memory: 8Gi}, labels: {group: n}, domains: {rack: [r1, r2]}}]", number("nodes", 2, 4))
 	put("priorityClasses: [{name: low, value: 100}, {name: high, value: 1000}, {name: never, value: 500, preemptionPolicy: Never}]")
-	put("resourceFlavors: [{name: f}]\nworkloadPriorityClasses: [{name: w1, value: 100}, {name: w2, value: 200}]")
+	flavor, requests := "name: f", []string{""}
+	if yes("topology") {
+		put("topologies: [{name: t, levels: [{nodeLabel: rack}, {nodeLabel: kubernetes.io/hostname}]}]")
+		flavor += ", nodeLabels: {group: n}, topologyName: t"
+		requests = append(requests, "required: rack", "preferred: rack", "unconstrained: true", "slice_size: 1, slice_required: rack")
+	}
+	request := func() string { // only under a queue
+		if r := rapid.SampledFrom(requests).Draw(t, "request"); r != "" {
+			return ", topology: {" + r + "}"
+		}
+		return ""
+	}
+	put("resourceFlavors: [{%s}]\nworkloadPriorityClasses: [{name: w1, value: 100}, {name: w2, value: 200}]", flavor)
 	if yes("checkpoint age") {
 		put("checkpointAge: {step: %ds, max: %d, hold: %ds, every: %ds}", number("step", 1, 300), number("most", 1, 99), number("hold", 0, 60), number("look", 1, 60))
 	}
@@ -53,12 +65,15 @@ func draw(t *rapid.T) string {
 			put("      steps: %d\n      speed: {gradsToWait: 4, gradient: %dms}\n      checkpointEvery: %ds", number("steps", 1, 3000), number("gradient", 1, 200), number("every", 0, 100))
 			if queue >= 0 {
 				put("      queue: {name: q%d, priorityClass: w1, floorPriorityClass: w2}", queue)
+				if r := request(); r != "" {
+					put("      %s", strings.TrimPrefix(r, ", "))
+				}
 			}
 			continue
 		}
 		put("    gang: {pods: %d, requests: {cpu: \"%d\"}, priorityClass: %s, runs: %ds, checkpointEvery: %ds, restart: %ds, starts: %dms, stops: %dms%s}",
 			number("pods", 1, 2), number("cpu", 1, 2), class, number("runs", 1, 900), number("every", 0, 300), number("restart", 0, 30),
-			number("starts", 0, 3000), number("stops", 0, 3000), map[bool]string{true: fmt.Sprintf(", queue: q%d, workloadPriorityClass: w%d", max(queue, 0), number("w", 1, 2))}[queue >= 0])
+			number("starts", 0, 3000), number("stops", 0, 3000), map[bool]string{true: fmt.Sprintf(", queue: q%d, workloadPriorityClass: w%d%s", max(queue, 0), number("w", 1, 2), request())}[queue >= 0])
 	}
 	return text.String()
 }

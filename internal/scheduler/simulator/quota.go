@@ -27,6 +27,9 @@ type workload struct {
 	spec  quota.Workload
 	kinds []eventlog.Owner
 
+	indexed map[string]bool // pod sets whose pods are placed by their numbers
+	placed  []*pod          // its pods that have not ended, where pods are placed by topology
+
 	admission *kueue.Admission
 	pods      int  // that have not ended
 	evicting  bool // its pods are terminating
@@ -45,11 +48,13 @@ type set struct {
 	name  string
 	count int
 	pod   *scenariofile.Pod
+	// annotations of its template, which request a topology
+	annotations map[string]string
 }
 
 // newWorkload submits a workload to a LocalQueue.
 func (s *simulation) newWorkload(o owner, name, queue, class string, podPriority int32, owners []eventlog.Owner, sets ...set) *workload {
-	w := &workload{id: s.workloadsMade, name: name, owner: o, queue: queue, class: class, kinds: owners}
+	w := &workload{id: s.workloadsMade, name: name, owner: o, queue: queue, class: class, kinds: owners, indexed: map[string]bool{}}
 	s.workloadsMade++
 	w.spec = quota.Workload{
 		NamespacedName: types.NamespacedName{Namespace: scenariofile.Namespace, Name: name},
@@ -59,9 +64,12 @@ func (s *simulation) newWorkload(o owner, name, queue, class string, podPriority
 		w.spec.Priority = s.workloadClasses[class]
 	}
 	for _, set := range sets {
+		request, group := requested(set.annotations)
+		_, w.indexed[set.name] = set.annotations[kueue.PodGroupPodIndexLabelAnnotation]
 		w.spec.PodSets = append(w.spec.PodSets, quota.PodSet{
 			Name: set.name, Count: int32(set.count), Requests: corev1.ResourceList(set.pod.Requests),
 			NodeSelector: set.pod.NodeSelector, NodeAffinity: scheduler.RequiredNodeAffinity(set.pod.Affinity), Tolerations: set.pod.Tolerations,
+			Topology: request, Group: group,
 		})
 	}
 	s.workloads[w.spec.NamespacedName] = w
@@ -108,7 +116,12 @@ func (s *simulation) decided(d *quota.Decision) (acted bool) {
 		s.logWorkload(w, eventlog.Workload{})
 		w.owner.admitted(w)
 		return true
+	case quota.Move:
+		w.admission = d.Admission
+		s.moved(w)
+		return true
 	case quota.Evict:
+		w.spec.UnhealthyNodes = nil
 		s.evict(w, d.Reason, "", d.Message)
 		return true
 	case quota.Preempt:

@@ -157,12 +157,19 @@ func (s *simulation) makeQueues() {
 	if len(sc.ClusterQueues) == 0 {
 		return
 	}
-	config := quota.Config{NodesUnknown: true} // topologies are not simulated
+	var config quota.Config
 	if sc.FairSharing {
 		config.FairSharing = &quota.FairSharing{}
 	}
 	s.engine = quota.New(config)
 	s.engine.SetNamespace(scenariofile.Namespace, nil)
+	for _, t := range sc.Topologies {
+		levels := make([]string, len(t.Levels))
+		for i, level := range t.Levels {
+			levels[i] = level.NodeLabel
+		}
+		s.engine.SetTopology(t.Name, levels)
+	}
 	for i := range sc.ResourceFlavors {
 		f := &sc.ResourceFlavors[i]
 		s.flavors[f.Name] = f

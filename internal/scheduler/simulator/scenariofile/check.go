@@ -26,6 +26,7 @@ type checker struct {
 
 	classes, workloadClasses map[string]bool
 	queues                   map[string]bool // LocalQueues
+	levels                   map[string]bool // of topologies
 	nodes                    map[string]bool
 	jobs                     map[string]bool
 	pods                     int
@@ -138,12 +139,35 @@ func (c *checker) checkNodes() {
 			c.problem(path, "makes more than %d nodes", MaxNodes)
 			return
 		}
+		c.domains(path, g)
 		for n := range most {
 			name := g.NodeName(n)
 			if c.nodes[name] {
 				c.problem(below(path, "name"), "makes a second node %s", name)
 			}
 			c.nodes[name] = true
+		}
+	}
+}
+
+// domains checks the labels that divide a group's nodes.
+func (c *checker) domains(path string, g *NodeGroup) {
+	for label, values := range g.Domains {
+		at := below(below(path, "domains"), label)
+		if problems := validation.IsQualifiedName(label); len(problems) > 0 {
+			c.problem(at, "is not the key of a node label: %s", strings.Join(problems, "; "))
+		}
+		if _, twice := g.Labels[label]; twice || label == corev1.LabelHostname {
+			c.problem(at, "is a label that the nodes have already; leave it out of one of the two")
+		}
+		if len(values) == 0 || len(values) > max(g.most(), 1) {
+			c.problem(at, "has %d values for %d nodes; give at least one, and at most one per node", len(values), g.most())
+			delete(g.Domains, label)
+		}
+		for i, value := range values {
+			if problems := validation.IsValidLabelValue(value); len(problems) > 0 || value == "" {
+				c.problem(fmt.Sprintf("%s[%d]", at, i), "is %q, which cannot name a domain: it is not empty, and the value of a label", brief(value))
+			}
 		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 )
 
 func (c *checker) checkJobs() {
@@ -78,6 +80,24 @@ func (c *checker) pod(path string, p *Pod) {
 	}
 }
 
+// topology checks a job's request, as the provider checks attribute topology, and that its levels exist.
+func (c *checker) topology(path string, t *trainingjob.Topology, queued bool, pods int, counted string) {
+	if t == nil {
+		return
+	}
+	if !queued {
+		c.problem(below(path, "topology"), "counts only in a queue, because only Kueue places pods by a topology; set queue")
+	}
+	for _, p := range t.Problems(pods, counted) {
+		c.problem(below(path, p.Field), "%s", p.Message)
+	}
+	for name, level := range map[string]string{"required": t.Required, "preferred": t.Preferred, "slice_required": t.SliceRequired} {
+		if level != "" && !c.levels[level] {
+			c.problem(below(path, "topology."+name), "is %q, which is no level of any topology; add it to topologies", brief(level))
+		}
+	}
+}
+
 func (c *checker) gang(path string, g *Gang) (pods int) {
 	if g.Pods < 1 || g.Pods > MaxPodsOfJob {
 		c.problem(below(path, "pods"), "is %d; it is 1 to %d", g.Pods, MaxPodsOfJob)
@@ -88,6 +108,7 @@ func (c *checker) gang(path string, g *Gang) (pods int) {
 	c.pod(path, &g.Pod)
 	c.known(below(path, "queue"), g.Queue, "local queue", c.queues)
 	c.known(below(path, "workloadPriorityClass"), g.WorkloadPriorityClass, "workload priority class", c.workloadClasses)
+	c.topology(path, g.Topology, g.Queue != "", g.Pods, "pods")
 	if g.WorkloadPriorityClass != "" && g.Queue == "" {
 		c.problem(below(path, "workloadPriorityClass"), "counts only in a queue; set queue")
 	}
@@ -107,6 +128,7 @@ func (c *checker) elastic(path string, e *Elastic) (pods int) {
 	c.pod(below(path, "master"), &e.Master)
 	c.pod(below(path, "workers"), &w.Pod)
 	c.known(below(path, "workers.floorPriorityClass"), w.MinPriorityClass, "priority class", c.classes)
+	c.topology(path, e.Topology, e.Queue != nil, w.Min, "workers.min")
 	if q := e.Queue; q != nil {
 		if q.Name == "" {
 			c.problem(below(path, "queue"), "names no local queue")

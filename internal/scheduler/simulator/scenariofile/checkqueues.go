@@ -20,9 +20,20 @@ func (c *checker) checkQueues() {
 	names(c, "cohorts", s.Cohorts, func(o Cohort) string { return o.Name })
 	clusterQueues := names(c, "clusterQueues", s.ClusterQueues, func(q ClusterQueue) string { return q.Name })
 	c.queues = names(c, "localQueues", s.LocalQueues, func(q LocalQueue) string { return q.Name })
+	topologies := names(c, "topologies", s.Topologies, func(t Topology) string { return t.Name })
+	c.levels = map[string]bool{}
+	for i, t := range s.Topologies {
+		c.refused(fmt.Sprintf("topologies[%d]", i), validation.ValidateTopology(&kueue.Topology{ObjectMeta: meta(t.Name, ""), Spec: t.TopologySpec}))
+		for _, level := range t.Levels {
+			c.levels[level.NodeLabel] = true
+		}
+	}
 	flavors := map[string]bool{}
 	for i, f := range s.ResourceFlavors {
 		flavors[f.Name] = true
+		if f.TopologyName != nil {
+			c.known(fmt.Sprintf("resourceFlavors[%d].topologyName", i), string(*f.TopologyName), "topology", topologies)
+		}
 		c.refused(fmt.Sprintf("resourceFlavors[%d]", i), validation.ValidateResourceFlavor(&kueue.ResourceFlavor{ObjectMeta: meta(f.Name, ""), Spec: f.ResourceFlavorSpec}))
 	}
 	for i, o := range s.Cohorts {

@@ -74,6 +74,23 @@ func (g *NodeGroup) Complete() {
 	}
 }
 
+// Domain is the value of a label of Domains on the group's n-th node, from 0.
+func (g NodeGroup) Domain(label string, n int) string {
+	values := g.Domains[label]
+	return values[n*len(values)/g.most()]
+}
+
+// most is the greatest number of nodes that the group has.
+func (g NodeGroup) most() int {
+	switch {
+	case g.Autoscale != nil:
+		return g.Autoscale.Max
+	case g.Count != nil:
+		return *g.Count
+	}
+	return 1
+}
+
 // NodeName is the name of the group's n-th node, from 0.
 func (g NodeGroup) NodeName(n int) string {
 	if g.Count == nil {

@@ -38,6 +38,13 @@ func TestTheExamplesAreScenarios(t *testing.T) {
 	}
 }
 
+// queued has a queue with a topology, and no jobs.
+const queued = `nodes: [{name: n, count: 2, allocatable: {cpu: "1"}, domains: {block: [b1, b2]}}]
+topologies: [{name: t, levels: [{nodeLabel: block}]}]
+clusterQueues: [{name: q}]
+localQueues: [{name: q, clusterQueue: q}]
+`
+
 // refusals are files with the expected error.
 var refusals = map[string]struct{ text, want string }{
 	"an empty file":                        {"", "s.yaml:1:1: is empty"},
@@ -80,6 +87,14 @@ var refusals = map[string]struct{ text, want string }{
 	"no workers at all":                     {"nodes: [{name: n, allocatable: {cpu: \"1\"}}]\njobs: [{name: j, elastic: {workers: {min: -1}, steps: 1, speed: {gradsToWait: 1, gradient: 1s}}}]\n", "s.yaml:2:37: jobs[0].elastic.workers must have 1 ≤ min ≤ max"},
 	"a speed of nothing":                    {"nodes: [{name: n, allocatable: {cpu: \"1\"}}]\njobs: [{name: j, elastic: {steps: 1, speed: {stepsPerSecond: {1: 0}}}}]\n", `s.yaml:2:66: jobs[0].elastic.speed.stepsPerSecond.1 is "0": write a positive decimal number`},
 	"a speed for no number of workers":      {"nodes: [{name: n, allocatable: {cpu: \"1\"}}]\njobs: [{name: j, elastic: {steps: 1, speed: {stepsPerSecond: {0: 1}}}}]\n", "stepsPerSecond is for 0 workers"},
+	"a level of no topology":                {queued + "jobs: [{name: j, gang: {runs: 1m, queue: q, topology: {required: rack}}}]\n", `s.yaml:5:66: jobs[0].gang.topology.required is "rack", which is no level of any topology`},
+	"a topology without a queue":            {queued + "jobs: [{name: j, gang: {runs: 1m, topology: {unconstrained: true}}}]\n", "s.yaml:5:45: jobs[0].gang.topology counts only in a queue"},
+	"a part of a slice":                     {queued + "jobs: [{name: j, gang: {pods: 3, runs: 1m, queue: q, topology: {slice_size: 2, slice_required: block}}}]\n", "jobs[0].gang.topology.slice_size is 2, and pods is 3"},
+	"two requests at once":                  {queued + "jobs: [{name: j, gang: {runs: 1m, queue: q, topology: {required: block, preferred: block}}}]\n", "jobs[0].gang.topology sets 2 of required, preferred and unconstrained"},
+	"a topology that there is not":          {minimal + "resourceFlavors: [{name: f, nodeLabels: {a: b}, topologyName: t}]\n", `resourceFlavors[0].topologyName is "t"; there is no topology of that name`},
+	"a topology without levels":             {minimal + "topologies: [{name: t, levels: []}]\n", "topologies[0].levels"},
+	"more domains than nodes":               {"nodes: [{name: n, allocatable: {cpu: \"1\"}, domains: {rack: [a, b]}}]\njobs: [{name: j, gang: {runs: 1m}}]\n", "nodes[0].domains.rack has 2 values for 1 nodes"},
+	"hosts as domains of their own":         {"nodes: [{name: n, allocatable: {cpu: \"1\"}, domains: {kubernetes.io/hostname: [a]}}]\njobs: [{name: j, gang: {runs: 1m}}]\n", "is a label that the nodes have already"},
 	"a fault of a node that there is not":   {minimal + "faults: [{at: 1s, node: m}]\n", `s.yaml:3:25: faults[0].node is "m"; there is no node of that name`},
 	"a trace of no format":                  {"trace: {format: lsf, jobs: a, nodes: b}\n", `s.yaml:1:17: trace.format is "lsf"`},
 	"a pod that stops after it was stopped": {"nodes: [{name: n, allocatable: {cpu: \"1\"}}]\njobs: [{name: j, gang: {runs: 1m, terminationGracePeriod: 1s, stops: 2s}}]\n", "s.yaml:2:70: jobs[0].gang.stops is longer than the termination grace period of 1s"},

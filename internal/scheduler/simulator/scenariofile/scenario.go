@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 )
 
 // Scenario is one simulation.
@@ -28,10 +29,12 @@ type Scenario struct {
 	Nodes                   []NodeGroup             `json:"nodes"`
 	PriorityClasses         []PriorityClass         `json:"priorityClasses"`
 	WorkloadPriorityClasses []WorkloadPriorityClass `json:"workloadPriorityClasses"`
-	ResourceFlavors         []ResourceFlavor        `json:"resourceFlavors"`
-	Cohorts                 []Cohort                `json:"cohorts"`
-	ClusterQueues           []ClusterQueue          `json:"clusterQueues"`
-	LocalQueues             []LocalQueue            `json:"localQueues"`
+	// Topologies are how nodes are divided; a flavor names one in topologyName.
+	Topologies      []Topology       `json:"topologies"`
+	ResourceFlavors []ResourceFlavor `json:"resourceFlavors"`
+	Cohorts         []Cohort         `json:"cohorts"`
+	ClusterQueues   []ClusterQueue   `json:"clusterQueues"`
+	LocalQueues     []LocalQueue     `json:"localQueues"`
 	// FairSharing switches Kueue's fair sharing on.
 	FairSharing bool `json:"fairSharing"`
 	// CheckpointAge raises the priority of workloads with much unsaved work, as elastic-trainer checkpoint-age does; nil:
@@ -62,7 +65,11 @@ type NodeGroup struct {
 	// Allocatable is the total that pods can request. "pods" is 110 where it is left out.
 	Allocatable Resources         `json:"allocatable"`
 	Labels      map[string]string `json:"labels"`
-	Taints      []corev1.Taint    `json:"taints"`
+	// Domains divide the nodes, in their order, into equal parts by a label's values: of four nodes with {rack: [r1, r2]}
+	// two have rack=r1 and two rack=r2. The levels of a topology are such labels, and kubernetes.io/hostname, which every
+	// node has.
+	Domains map[string][]string `json:"domains"`
+	Taints  []corev1.Taint      `json:"taints"`
 	// Autoscale sizes the group by the pending pods; Count is its size at the start.
 	Autoscale *Autoscale `json:"autoscale"`
 }
@@ -90,6 +97,12 @@ type PriorityClass struct {
 type WorkloadPriorityClass struct {
 	Name  string `json:"name"`
 	Value int32  `json:"value"`
+}
+
+// Topology is Kueue's object: its levels are labels of nodes, from the widest.
+type Topology struct {
+	Name               string `json:"name"`
+	kueue.TopologySpec `json:",inline"`
 }
 
 // ResourceFlavor is Kueue's object: a name, and beside it the fields of its spec.
@@ -183,6 +196,9 @@ type Gang struct {
 	Restart Duration `json:"restart"`
 	// Queue is the LocalQueue that it waits in; "": none, its pods are made at once.
 	Queue string `json:"queue"`
+	// Topology is where the pods are to be, relative to each other, as attribute topology of elastic_task; nil: they do
+	// not say.
+	Topology *trainingjob.Topology `json:"topology"`
 	// WorkloadPriorityClass counts in the queue; "" is the pods' priority.
 	WorkloadPriorityClass string `json:"workloadPriorityClass"`
 }
@@ -199,6 +215,9 @@ type Elastic struct {
 	CheckpointEvery Duration `json:"checkpointEvery"`
 	// Queue is where it waits for quota; nil: it is not queued.
 	Queue *ElasticQueue `json:"queue"`
+	// Topology is where the pods are to be, relative to each other, as attribute topology of elastic_training_job; nil:
+	// they do not say.
+	Topology *trainingjob.Topology `json:"topology"`
 	// Resize changes the number of workers while it runs, as somebody who edits the configuration does.
 	Resize []Resize `json:"resize"`
 }
