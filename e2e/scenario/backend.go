@@ -28,6 +28,8 @@ type Cluster struct {
 	TaskImage  string // one with a shell, for the commands of tasks; "" for the example's own
 	DataDir    string // the path of ClusterOptions.DataDir on every node
 	Faults     Faults // nil where no fault can be injected
+	// Nodes has the cluster's name of each node of a scenario file, by its name in the file; nil where they are not known.
+	Nodes map[string]string
 }
 
 // Faults injects the faults that the Kubernetes API does not offer. The scenario itself deletes pods and Node objects

@@ -37,6 +37,9 @@ func (r Replay) Run(ctx context.Context, cluster Cluster) (events []eventlog.Eve
 	if err := Replayable(r.File); err != nil {
 		return nil, err
 	}
+	if len(r.File.Faults) > 0 && (cluster.Faults == nil || cluster.Nodes == nil) {
+		return nil, &UnsupportedError{Scenario: r.File.Name, Reason: "nodes of this cluster cannot be stopped"}
+	}
 	file, err := os.Create(filepath.Join(r.Out, "events.jsonl"))
 	if err != nil {
 		return nil, fmt.Errorf("the event log: %w", err)
@@ -118,6 +121,12 @@ func (p *replayRun) actions() []action {
 			p.log.Add(eventlog.Event{Stage: &eventlog.Stage{Name: stage.Name, Text: stage.Text}})
 			return nil
 		}})
+	}
+	for _, fault := range p.File.Faults {
+		all = append(all, action{fault.At, "lose node " + fault.Node, func(ctx context.Context) error { return p.loseNode(ctx, fault.Node) }})
+		if fault.Returns > 0 {
+			all = append(all, action{fault.At + fault.Returns, "start node " + fault.Node, func(ctx context.Context) error { return p.startNode(ctx, fault.Node) }})
+		}
 	}
 	for _, job := range p.File.Jobs {
 		if job.Gang != nil {

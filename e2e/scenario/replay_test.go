@@ -17,6 +17,7 @@ func TestReplayableNamesTheUnsupportedFields(t *testing.T) {
 		"queue-priorities.yaml":      nil,
 		"elastic-under-a-queue.yaml": nil,
 		"gangs-in-a-cohort.yaml":     nil,
+		"a-node-fails.yaml":          nil,
 		"victims-by-admission.yaml":  {"jobs[0].repeat", "jobs[0].gang.checkpointEvery", "jobs[0].gang.restart", "jobs[1].repeat"},
 		"victims-by-checkpoint-age.yaml": {
 			"checkpointAge", "jobs[0].repeat", "jobs[0].gang.checkpointEvery", "jobs[0].gang.restart", "jobs[1].repeat",

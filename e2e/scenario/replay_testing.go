@@ -24,6 +24,8 @@ func scenarioFileOf(name string) string {
 		return "elastic-under-a-queue.yaml"
 	case "gangs-in-a-cohort":
 		return "gangs-in-a-cohort.yaml"
+	case "a-node-fails":
+		return "a-node-fails.yaml"
 	}
 	return ""
 }
@@ -35,6 +37,14 @@ func GangsInACohort() Scenario {
 	return Scenario{Name: "gangs-in-a-cohort", order: []chain{{
 		admitted(research, 0), runs(research, taskRole, 0), evicted(research, taskRole), admitted(release, 0), runs(release, taskRole, 0),
 		firstEnds(release, taskRole), admitted(research, 1), runs(research, taskRole, 4),
+	}}}
+}
+
+// ANodeFails is the same of another file.
+func ANodeFails() Scenario {
+	return Scenario{Name: "a-node-fails", order: []chain{{
+		runs("victim", taskRole, 0), firstEnds("victim", taskRole), becomesUnschedulable("victim", taskRole, 1),
+		firstEnds("other", taskRole), ofPod("victim", taskRole, 1, "ends", func(pod *eventlog.PodHistory) time.Time { return pod.Ended }),
 	}}}
 }
 

@@ -28,7 +28,7 @@ func (e *NotReplayableError) Error() string {
 // Why a replay cannot reproduce a feature.
 const (
 	manyJobs       = "a replay submits the jobs that the file lists, and the jobs of a trace or of a repetition take hours of real time"
-	noFaults       = "a replay does not inject failures of nodes"
+	randomFailures = "a replay injects the faults that the file lists, and none at random"
 	noFairSharing  = "the embedded cluster's queue controller does not implement fair sharing"
 	noBoosts       = "the embedded cluster's queue controller ignores priority boosts"
 	fixedNodes     = "a cluster of a replay has a fixed number of nodes"
@@ -47,8 +47,7 @@ func Replayable(s *scenariofile.Scenario) error {
 		}
 	}
 	refuse(s.Trace != nil, manyJobs, "trace")
-	refuse(len(s.Faults) > 0, noFaults, "faults")
-	refuse(s.Failures != nil, noFaults, "failures")
+	refuse(s.Failures != nil, randomFailures, "failures")
 	refuse(s.FairSharing, noFairSharing, "fairSharing")
 	refuse(s.CheckpointAge != nil, noBoosts, "checkpointAge")
 	for i, group := range s.Nodes {

@@ -50,7 +50,9 @@ func (b Backend) Cluster(ctx context.Context, sc scenario.Scenario, where scenar
 // when it is released.
 func (b Backend) ClusterFor(ctx context.Context, file *simulation.Scenario, where scenario.ClusterOptions) (scenario.Cluster, func() error, error) {
 	options, text := clusterOf(file)
-	return b.start(ctx, options, text, where)
+	cluster, release, err := b.start(ctx, options, text, where)
+	cluster.Nodes = nodesOf(file)
+	return cluster, release, err
 }
 
 func (b Backend) start(ctx context.Context, options simcluster.Options, text string, where scenario.ClusterOptions) (scenario.Cluster, func() error, error) {
@@ -136,6 +138,21 @@ func clusterOf(file *simulation.Scenario) (options simcluster.Options, text stri
 		options.Queueing = true
 	}
 	return options, text
+}
+
+// nodesOf has the cluster's names of a file's nodes: here a group's nodes are counted from 1.
+func nodesOf(file *simulation.Scenario) map[string]string {
+	names := map[string]string{}
+	for _, group := range file.Nodes {
+		if group.Count == nil {
+			names[group.Name] = group.Name + "-1"
+			continue
+		}
+		for i := range *group.Count {
+			names[fmt.Sprintf("%s-%d", group.Name, i)] = fmt.Sprintf("%s-%d", group.Name, i+1)
+		}
+	}
+	return names
 }
 
 // faults injects faults into a running cluster.

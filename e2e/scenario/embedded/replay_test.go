@@ -28,8 +28,8 @@ func TestReplayOfAScenarioFileMatchesItsSimulation(t *testing.T) {
 		// Two minutes. A faster clock would leave a slow machine no time to end a job before the next one is submitted.
 		speedUps["under-a-queue"] = 1
 	}
-	speedUps["gangs-in-a-cohort"] = 1
-	for _, sc := range append(scenario.Scenarios(scenario.ForTests), scenario.GangsInACohort()) {
+	speedUps["gangs-in-a-cohort"], speedUps["a-node-fails"] = 1, 1
+	for _, sc := range append(scenario.Scenarios(scenario.ForTests), scenario.GangsInACohort(), scenario.ANodeFails()) {
 		if speedUp, there := speedUps[sc.Name]; there {
 			t.Run(sc.Name, func(t *testing.T) {
 				scenario.ReplayInTest(t, sc, backend, speedUp, root, "replay-"+sc.Name)
