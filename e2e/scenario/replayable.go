@@ -31,6 +31,7 @@ const (
 	randomFailures = "a replay injects the faults that the file lists, and none at random"
 	noFairSharing  = "the embedded cluster's queue controller does not implement fair sharing"
 	noBoosts       = "the embedded cluster's queue controller ignores priority boosts"
+	noTopology     = "a replay creates no Topology and its jobs request none"
 	fixedNodes     = "a cluster of a replay has a fixed number of nodes"
 	noGangProgress = "the command of a gang in a replay sleeps, writes no checkpoint and starts again from the beginning"
 	noQueuedStart  = "without a queue the pods of a gang start one by one, and each pod of a replay computes as soon as it runs"
@@ -50,7 +51,9 @@ func Replayable(s *scenariofile.Scenario) error {
 	refuse(s.Failures != nil, randomFailures, "failures")
 	refuse(s.FairSharing, noFairSharing, "fairSharing")
 	refuse(s.CheckpointAge != nil, noBoosts, "checkpointAge")
+	refuse(len(s.Topologies) > 0, noTopology, "topologies")
 	for i, group := range s.Nodes {
+		refuse(len(group.Domains) > 0, noTopology, "nodes[%d].domains", i)
 		refuse(group.Autoscale != nil, fixedNodes, "nodes[%d].autoscale", i)
 	}
 	for i, job := range s.Jobs {

@@ -18,6 +18,7 @@ const (
 	chartHeight = 110.0
 	chartGap    = 38.0
 	footHeight  = 18.0
+	indent      = 14 // of what is in a domain of a topology
 )
 
 // drawing is one picture at one width.
@@ -81,7 +82,10 @@ func (d *drawing) lanes(y float64) (bottom float64) {
 	}
 	for _, lane := range lanes {
 		d.lane(lane, y)
-		y += lane.height() + laneGap
+		y += lane.height()
+		if !lane.heading {
+			y += laneGap
+		}
 	}
 	return y
 }
@@ -140,8 +144,10 @@ func (d *drawing) lane(l lane, y float64) {
 	if l.waiting {
 		class = "lane waiting"
 	}
-	d.Put(`<rect class=%q x="0" y="%.1f" width="%g" height="%.1f" rx="5"/>`, class, y, d.width, l.height())
-	d.Put(`<text class="lanetitle" x="8" y="%.1f">%s</text>`, y+14.5, l.title)
+	if !l.heading {
+		d.Put(`<rect class=%q x="0" y="%.1f" width="%g" height="%.1f" rx="5"/>`, class, y, d.width, l.height())
+	}
+	d.Put(`<text class="lanetitle" x="%d" y="%.1f">%s</text>`, 8+indent*l.depth, y+14.5, l.title)
 	for _, gone := range l.gone {
 		d.Put(`<g><title>the node is dead</title><rect class="gone" x="%.1f" y="%.1f" width="%.1f" height="%.1f"/></g>`,
 			gone[0], y, max(gone[1]-gone[0], minBar), l.height())

@@ -11,6 +11,9 @@ const mostUsages = 2
 
 // usages are the ledgers that are drawn: of the scarcest resources, if pods report their requests.
 func (d *drawing) usages() []*ledger {
+	if d.image {
+		return nil // it shows where pods run, not how much
+	}
 	var all []*ledger
 	for _, name := range resources(d.history) {
 		if len(all) < mostUsages && name != "memory" {

@@ -33,6 +33,7 @@ func RenderImage(w io.Writer, events []eventlog.Event, scheme Scheme) error {
 		style += dark[1]
 	}
 	style += "svg.wide { display: block; background: var(--page); }"
+	style += ".gone { fill: color-mix(in srgb, var(--bad) 16%, var(--lane)); }" // as on the page
 	start, body, _ := strings.Cut(string(svg), ">")
 	start = strings.Replace(start, "<svg ", `<svg xmlns="http://www.w3.org/2000/svg" `, 1)
 	if _, err := fmt.Fprintf(w, "%s><style>%s</style>%s", start, style, body); err != nil {

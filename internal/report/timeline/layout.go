@@ -82,6 +82,8 @@ type lane struct {
 	waiting bool
 	bars    []bar
 	rows    int
+	depth   int          // the domains of a topology that it is in
+	heading bool         // it only names a domain, above the nodes in it
 	gone    [][2]float64 // from and to of the times during which a node was dead
 }
 
@@ -149,12 +151,60 @@ func lay(h *eventlog.History, s scale) []lane {
 	}
 	for _, name := range order {
 		nodes[name].gone = append(deaths(h, name, s), absences(h, name, s)...)
-		lanes = append(lanes, *nodes[name])
 	}
+	lanes = append(lanes, byDomain(h, order, nodes)...)
 	for i := range lanes {
-		lanes[i].rows = stack(lanes[i].bars)
+		if !lanes[i].heading {
+			lanes[i].rows = stack(lanes[i].bars)
+		}
 	}
 	return lanes
+}
+
+// byDomain puts the nodes of a domain below each other, and its name above them. Domains are in the order of their first
+// nodes.
+func byDomain(h *eventlog.History, order []string, nodes map[string]*lane) []lane {
+	domains := map[string][]eventlog.Domain{}
+	for _, node := range h.Nodes {
+		domains[node.Name] = node.Domains
+	}
+	rank := map[string]int{}
+	ranks := func(name string) []int {
+		all, path := []int{}, ""
+		for _, d := range domains[name] {
+			path += d.Level + "=" + d.Name + ","
+			if _, seen := rank[path]; !seen {
+				rank[path] = len(rank)
+			}
+			all = append(all, rank[path])
+		}
+		return all
+	}
+	for _, name := range order {
+		ranks(name)
+	}
+	slices.SortStableFunc(order, func(a, b string) int { return slices.Compare(ranks(a), ranks(b)) })
+	var lanes []lane
+	var before []eventlog.Domain
+	for _, name := range order {
+		in := domains[name]
+		same := 0
+		for same < len(in) && same < len(before) && in[same] == before[same] {
+			same++
+		}
+		for depth, d := range in[same:] {
+			lanes = append(lanes, lane{title: levelName(d.Level) + " " + d.Name, depth: same + depth, heading: true})
+		}
+		before = in
+		nodes[name].depth = len(in)
+		lanes = append(lanes, *nodes[name])
+	}
+	return lanes
+}
+
+// levelName is the short name of a level: "rack" of cloud.provider.com/topology-rack.
+func levelName(label string) string {
+	return strings.TrimPrefix(label[strings.LastIndexByte(label, '/')+1:], "topology-")
 }
 
 // minQueued is the shortest wait in a queue that is drawn: a workload that finds quota waits some milliseconds too.

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
+	"github.com/elastic-training/terraform-provider-elastic/internal/report/timeline"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/simulator"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/simulator/scenariofile"
 )
@@ -39,6 +40,30 @@ func TestPodsRunWhereTheTopologyPlacesThem(t *testing.T) {
 		"waits-0=gpu-4 waits-1=gpu-5"
 	if diff := cmp.Diff(want, whereabouts(t, read(t, filepath.Join(examples, "racks-and-blocks.yaml")))); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// The guide "Racks and blocks" shows the images.
+func TestTheGuideShowsThePlacement(t *testing.T) {
+	log, _ := run(t, read(t, filepath.Join(examples, "racks-and-blocks.yaml")), simulator.Options{})
+	events, err := eventlog.Read(bytes.NewReader(log))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, scheme := range []timeline.Scheme{timeline.Light, timeline.Dark} {
+		var image bytes.Buffer
+		if err := timeline.RenderImage(&image, events, scheme); err != nil {
+			t.Fatal(err)
+		}
+		rest := image.String()
+		for _, title := range []string{">block b1<", ">rack r1<", ">gpu-0 ", ">gpu-1 ", ">rack r2<", ">gpu-3 ", ">block b2<", ">rack r4<", ">gpu-7 ", ">block b3<", ">gpu.clique c1<", ">nvl-1 ", ">gpu.clique c2<"} {
+			_, after, there := strings.Cut(rest, title)
+			if !there {
+				t.Fatalf("%s is missing, or not in its place", title)
+			}
+			rest = after
+		}
+		golden(t, filepath.Join("..", "..", "..", "..", "docs", "images", "racks-and-blocks-"+string(scheme)+".svg"), image.Bytes())
 	}
 }
 
