@@ -18,7 +18,10 @@ func TestReplayableNamesTheUnsupportedFields(t *testing.T) {
 		"elastic-under-a-queue.yaml": nil,
 		"gangs-in-a-cohort.yaml":     nil,
 		"a-node-fails.yaml":          nil,
-		"victims-by-admission.yaml":  {"jobs[0].repeat", "jobs[0].gang.checkpointEvery", "jobs[0].gang.restart", "jobs[1].repeat"},
+		"racks-and-blocks.yaml": {
+			"topologies", "nodes[0].domains", "nodes[1].domains", "jobs[0].gang.checkpointEvery", "jobs[0].gang.restart", "jobs[2].elastic.checkpointEvery",
+		},
+		"victims-by-admission.yaml": {"jobs[0].repeat", "jobs[0].gang.checkpointEvery", "jobs[0].gang.restart", "jobs[1].repeat"},
 		"victims-by-checkpoint-age.yaml": {
 			"checkpointAge", "jobs[0].repeat", "jobs[0].gang.checkpointEvery", "jobs[0].gang.restart", "jobs[1].repeat",
 		},
