@@ -59,11 +59,13 @@ func Replayable(s *scenariofile.Scenario) error {
 	for i, job := range s.Jobs {
 		refuse(job.Repeat != nil, manyJobs, "jobs[%d].repeat", i)
 		if g := job.Gang; g != nil {
+			refuse(g.Topology != nil, noTopology, "jobs[%d].gang.topology", i)
 			refuse(g.Pods > 1 && g.Queue == "", noQueuedStart, "jobs[%d].gang.pods", i)
 			refuse(g.CheckpointEvery > 0, noGangProgress, "jobs[%d].gang.checkpointEvery", i)
 			refuse(g.Restart > 0, noGangProgress, "jobs[%d].gang.restart", i)
 		}
 		if e := job.Elastic; e != nil {
+			refuse(e.Topology != nil, noTopology, "jobs[%d].elastic.topology", i)
 			refuse(e.CheckpointEvery > 0, noCheckpoints, "jobs[%d].elastic.checkpointEvery", i)
 			refuse(len(e.Speed.StepsPerSecond) > 0, noSpeedCurve, "jobs[%d].elastic.speed.stepsPerSecond", i)
 			refuse(e.Speed.Overhead > 0, noSpeedCurve, "jobs[%d].elastic.speed.overhead", i)
