@@ -20,6 +20,8 @@ type forecastAnswerModel struct {
 	Text          types.String `tfsdk:"text"`
 	QueuePosition types.Int64  `tfsdk:"queue_position"`
 	ExpectedAt    types.String `tfsdk:"expected_at"`
+	Earliest      types.String `tfsdk:"expected_earliest"`
+	Latest        types.String `tfsdk:"expected_latest"`
 	Counting      types.List   `tfsdk:"assumed_jobs"`
 	Reasons       types.List   `tfsdk:"reasons"`
 	Approximate   types.List   `tfsdk:"approximate"`
@@ -101,8 +103,9 @@ func forecastAnswerOf(ctx context.Context, a forecast.Answer) (forecastAnswerMod
 	if ahead, waits := a.Ahead(); waits {
 		model.QueuePosition = types.Int64Value(int64(ahead))
 	}
-	if a.Estimate != nil {
-		model.ExpectedAt = types.StringValue(a.Estimate.At.UTC().Format(time.RFC3339))
+	if e := a.Estimate; e != nil {
+		at := func(t time.Time) types.String { return types.StringValue(t.UTC().Format(time.RFC3339)) }
+		model.ExpectedAt, model.Earliest, model.Latest = at(e.At), at(e.Earliest), at(e.Latest)
 	}
 	return model, diags
 }

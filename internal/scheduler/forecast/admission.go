@@ -34,7 +34,9 @@ type queues struct {
 	known    map[types.NamespacedName]*kueue.Workload
 	planned  map[types.NamespacedName]plannedPart
 	fair     bool // Kueue is configured for fair sharing
-	notes    *notes
+	// undecided is the engine before the queues admit others after the planned jobs; nil if no planned part waits.
+	undecided *quota.Engine
+	notes     *notes
 }
 
 // plannedPart identifies the job and the part that a planned workload belongs to.
@@ -201,6 +203,12 @@ func (q *queues) cycle(see func(quota.Decision) (enough bool)) {
 // noteFollowers notes the workloads that the queues admit after all planned jobs: evicted or waiting workloads may get
 // the remaining quota. Its decisions are final, so it runs last.
 func (q *queues) noteFollowers() {
+	for name := range q.planned {
+		if _, pending := q.engine.Position(name); pending {
+			q.undecided = q.engine.Clone()
+			break
+		}
+	}
 	q.cycle(func(d quota.Decision) bool {
 		if d.Kind == quota.Admit {
 			q.notes.add(OthersAdmitted, "Workload "+d.Workload.String(),

@@ -129,8 +129,11 @@ type Eviction struct {
 
 // Estimate is the expected time of an event.
 type Estimate struct {
-	At   time.Time `json:"at"`
-	From string    `json:"from,omitempty"` // the basis of the estimate
+	// At is the median; the event is between Earliest and Latest with a probability of 80 %.
+	At       time.Time `json:"at"`
+	Earliest time.Time `json:"earliest"`
+	Latest   time.Time `json:"latest"`
+	From     string    `json:"from,omitempty"` // the basis of the estimate
 }
 
 // outcome is the worst outcome among the pods that the job cannot run without.

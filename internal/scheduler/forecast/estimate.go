@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/starttime"
 )
 
 const (
@@ -25,27 +25,36 @@ const (
 
 // end is the expected end of a running job or pod.
 type end struct {
-	at   time.Time
+	// left is the u-quantile of the time until it.
+	left func(u float64) time.Duration
 	from string
 	pods map[types.UID]bool
 }
 
-// estimate is the expected start of a job that waits: the first known end of a running job after which it starts, given
-// that all earlier ends have happened too. nil if no known end helps.
+// estimate is the expected start of a job that waits for nodes: the first known end of a running job after which it
+// starts, given that all earlier ends have happened too. nil if no known end helps. Its interval is that of all ends
+// being early, and of all being late.
 func estimate(s *Snapshot, jobs []Job, number int) *Estimate {
 	ends := endsOf(s)
 	if len(ends) == 0 || len(s.Nodes) > maxEstimateNodes {
 		return nil
 	}
-	after := func(n int) bool {
-		a := decide(without(s, ends[:n+1]), jobs, number)
-		return a.Outcome == Fits
+	start := func(u float64) (at time.Time, from string, known bool) {
+		slices.SortStableFunc(ends, func(a, b end) int { return cmp.Compare(a.left(u), b.left(u)) })
+		n := sort.Search(len(ends), func(n int) bool { return decide(without(s, ends[:n+1]), jobs, number).Outcome == Fits })
+		if n == len(ends) {
+			return at, "", false
+		}
+		return s.AsOf.Add(ends[n].left(u)), ends[n].from, true
 	}
-	n := sort.Search(len(ends), after)
-	if n == len(ends) {
+	const tail = (1 - starttime.Probability) / 2
+	at, from, known := start(0.5)
+	if !known {
 		return nil
 	}
-	return &Estimate{At: ends[n].at, From: ends[n].from}
+	early, _, _ := start(tail)
+	late, _, _ := start(1 - tail)
+	return &Estimate{At: at, Earliest: early, Latest: late, From: from}
 }
 
 // endsOf returns the known ends of running jobs and pods, the earliest first: of training jobs by their progress since
@@ -69,25 +78,24 @@ func endsOf(s *Snapshot) []end {
 			continue
 		}
 		if limit := pod.Spec.ActiveDeadlineSeconds; limit != nil && pod.Status.StartTime != nil {
+			left := max(0, pod.Status.StartTime.Add(time.Duration(*limit)*time.Second).Sub(s.AsOf))
 			ends = append(ends, end{
-				at:   pod.Status.StartTime.Add(time.Duration(*limit) * time.Second),
+				left: untilDeadline(left),
 				from: fmt.Sprintf("pod %s/%s has its deadline then", pod.Namespace, pod.Name), pods: map[types.UID]bool{pod.UID: true},
 			})
 		}
 	}
 	for name, e := range jobs {
-		status := s.Jobs[name].Status
-		since, known := began[name]
-		// A restarted master has not done all of the steps itself.
-		if !known || status.Phase != trainingjob.PhaseRunning || status.Generation > 1 || status.StepsDone == 0 || !since.Before(s.AsOf) {
+		left, known := s.progress(name, began[name])
+		if !known {
 			continue
 		}
-		pace := s.AsOf.Sub(since) / time.Duration(status.StepsDone)
-		e.at = s.AsOf.Add(pace * time.Duration(status.StepsTotal-status.StepsDone))
+		status := s.Jobs[name].Status
+		e.left = pace(left)
 		e.from = fmt.Sprintf("job %s is at step %d of %d, and ends then at its pace so far", shortName(name.Namespace, name.Name), status.StepsDone, status.StepsTotal)
 		ends = append(ends, *e)
 	}
-	slices.SortFunc(ends, func(a, b end) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.from, b.from)) })
+	slices.SortFunc(ends, func(a, b end) int { return cmp.Or(cmp.Compare(a.left(0.5), b.left(0.5)), cmp.Compare(a.from, b.from)) })
 	return ends[:min(len(ends), maxEnds)]
 }
 

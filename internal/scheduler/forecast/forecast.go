@@ -53,25 +53,29 @@ func All(s *Snapshot, jobs []Job) []Answer {
 	answers := make([]Answer, 0, len(jobs))
 	f, runs := explore(s, jobs) // the same for every job
 	for number := range jobs {
-		answers = append(answers, estimated(f.answer(number, runs), s, jobs, number))
+		answers = append(answers, f.estimated(f.answer(number, runs), number))
 	}
 	return answers
 }
 
 // of returns the forecast for one of several jobs.
 func of(s *Snapshot, jobs []Job, number int) Answer {
-	return estimated(decide(s, jobs, number), s, jobs, number)
+	f, runs := explore(s, jobs)
+	return f.estimated(f.answer(number, runs), number)
 }
 
 // estimated adds an estimated time to the answer for a job that waits.
-func estimated(a Answer, s *Snapshot, jobs []Job, number int) Answer {
-	if a.Outcome == Pends && len(s.Nodes) <= maxEstimateNodes {
-		a.Estimate = estimate(s, jobs, number)
-		for _, name := range unknownEnds(s) {
-			if !slices.Contains(a.Asks, name) {
-				a.Asks = append(a.Asks, name)
-			}
+func (f *forecast) estimated(a Answer, number int) Answer {
+	if a.Outcome != Pends {
+		return a
+	}
+	for _, name := range unknownEnds(f.snapshot) {
+		if !slices.Contains(a.Asks, name) {
+			a.Asks = append(a.Asks, name)
 		}
+	}
+	if a.Estimate = f.admissionEstimate(number); a.Estimate == nil && len(f.snapshot.Nodes) <= maxEstimateNodes {
+		a.Estimate = estimate(f.snapshot, f.jobs, number)
 	}
 	return a
 }

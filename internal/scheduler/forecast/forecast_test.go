@@ -66,7 +66,7 @@ func TestAJobThatWaitsHasAnEstimateIfRunningJobsHaveKnownEnds(t *testing.T) {
 	running.Status.StartTime.Time = began
 	s.Jobs = map[types.NamespacedName]forecast.TrainingJob{name: {Status: trainingjob.Status{Phase: trainingjob.PhaseRunning, StepsDone: 100, StepsTotal: 300}}}
 	answer = forecast.Make(s, nil, high(t))
-	if want := "expects to start at about 2026-11-21 10:24Z (in 20m0s): job running is at step 100 of 300, and ends then at its pace so far"; !strings.Contains(answer.Text(), want) {
+	if want := "expects to start at about 2026-11-21 10:24Z (in 20m0s; with a probability of 80 % between 10:20Z and 10:27Z): job running is at step 100 of 300, and ends then at its pace so far"; !strings.Contains(answer.Text(), want) {
 		t.Errorf("%q is missing:\n%s", want, answer.Text())
 	}
 	status := s.Jobs[name]

@@ -80,7 +80,7 @@ func (a Answer) Text() string {
 		t.line("then", join(follows[0].roles)+", made when what comes before runs")
 	}
 	if a.Estimate != nil {
-		t.line("expects", fmt.Sprintf("to start at about %s (in %s): %s", a.Estimate.At.UTC().Format("2006-01-02 15:04Z"), a.Estimate.At.Sub(a.AsOf).Round(time.Minute), a.Estimate.From))
+		t.line("expects", a.Estimate.text(a.AsOf))
 	}
 	for _, name := range a.Counting {
 		t.line("", fmt.Sprintf("counting %s, planned before it", name))
@@ -93,6 +93,20 @@ func (a Answer) Text() string {
 	}
 	t.lines = append(t.lines, fmt.Sprintf("Based on the cluster state at %s; nothing is reserved.", clock(a.AsOf)))
 	return strings.Join(t.lines, "\n")
+}
+
+func (e *Estimate) text(now time.Time) string {
+	const day, minute = "2006-01-02 ", "15:04Z"
+	at, early, late := e.At.UTC(), e.Earliest.UTC(), e.Latest.UTC()
+	text := fmt.Sprintf("to start at about %s (in %s", at.Format(day+minute), at.Sub(now).Round(time.Minute))
+	form := day + minute
+	if early.Format(day) == at.Format(day) && late.Format(day) == at.Format(day) {
+		form = minute
+	}
+	if early.Format(form) != late.Format(form) {
+		text += fmt.Sprintf("; with a probability of 80 %% between %s and %s", early.Format(form), late.Format(form))
+	}
+	return text + "): " + e.From
 }
 
 func clock(at time.Time) string { return at.UTC().Format("15:04:05Z") }

@@ -17,9 +17,9 @@ func (e *Engine) Clone() *Engine {
 	return e.transplant(e.ordered, slices.Collect(maps.Values(e.nodes)), e.workloads)
 }
 
-// cloneTree copies what can have a say about workloads of a ClusterQueue: its tree, and the workloads that wait or hold
+// CloneTree copies what can have a say about workloads of a ClusterQueue: its tree, and the workloads that wait or hold
 // quota there.
-func (e *Engine) cloneTree(name string) *Engine {
+func (e *Engine) CloneTree(name string) *Engine {
 	e.rebuild()
 	q, known := e.queues[name]
 	if !known {

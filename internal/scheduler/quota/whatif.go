@@ -63,7 +63,7 @@ func (e *Engine) WhatIf(w Workload, now time.Time) Answer {
 	if l := e.localQueues[types.NamespacedName{Namespace: w.Namespace, Name: w.Queue}]; l != nil {
 		queue = string(l.spec.ClusterQueue)
 	}
-	c := e.cloneTree(queue)
+	c := e.CloneTree(queue)
 	c.SetWorkload(w)
 	a := Answer{}
 	for range maxWhatIfCycles {
