@@ -128,7 +128,8 @@ func (r *run) unbound() []*placement.Pod {
 		}
 	}
 	slices.SortFunc(pods, func(a, b *placement.Pod) int {
-		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.String(), b.String()))
+		x, y := r.fates[a], r.fates[b]
+		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.String(), b.String()), cmp.Compare(x.job, y.job), cmp.Compare(x.role, y.role))
 	})
 	return pods
 }

@@ -1,6 +1,7 @@
 package forecast
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -139,6 +140,9 @@ func (f *forecast) podsOf(r *run, workload types.NamespacedName) []located {
 				found = append(found, located{pod, fate.bound})
 			}
 		}
+		slices.SortFunc(found, func(a, b located) int { // they stop in this order
+			return cmp.Compare(p.part.index(f.planned[a.pod].Role), p.part.index(f.planned[b.pod].Role))
+		})
 		return found
 	}
 	for _, pod := range f.workloadPods(workload) {
