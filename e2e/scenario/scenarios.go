@@ -60,7 +60,7 @@ const (
 
 // Scenarios is the catalogue, in the order in which a reader would like to meet them.
 func Scenarios(speed Speed) []Scenario {
-	lowLasts, highLasts, highTaskLasts := 40*time.Second, 10*time.Second, 8*time.Second
+	lowLasts, highLasts, highTaskLasts := 25*time.Second, 8*time.Second, 8*time.Second
 	if speed == ForDemo {
 		lowLasts, highLasts, highTaskLasts = time.Minute, 15*time.Second, 20*time.Second
 	}

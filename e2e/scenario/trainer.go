@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/gofrs/flock"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
 	"github.com/elastic-training/terraform-provider-elastic/internal/wording"
@@ -31,7 +34,15 @@ const (
 // PrepareData creates the training data below dir, as mnist/train and mnist/test in RecordIO: from MNIST's IDX files in
 // mnistDir, whose 10,000 test images it splits into 8,000 and 2,000, or from synthetic digits if mnistDir is "". It
 // keeps existing data: both are deterministic.
-func PrepareData(ctx context.Context, trainer, mnistDir, dir string) error {
+func PrepareData(ctx context.Context, trainer, mnistDir, dir string) (err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("prepare the data: %w", err)
+	}
+	lock := flock.New(dir + ".lock") // against scenarios that begin at the same time
+	if _, err := lock.TryLockContext(ctx, 100*time.Millisecond); err != nil {
+		return fmt.Errorf("prepare the data: lock %s: %w", dir, err)
+	}
+	defer func() { err = errors.Join(err, lock.Unlock()) }()
 	source := "synth"
 	if mnistDir != "" {
 		source = "convert"

@@ -12,6 +12,7 @@ import (
 // TestReplayOfAScenarioFileMatchesItsSimulation replays the scenario files that correspond to scenarios. Logs and
 // outlines stay below e2e/out.
 func TestReplayOfAScenarioFileMatchesItsSimulation(t *testing.T) {
+	t.Parallel()
 	backend, err := Find()
 	if err != nil {
 		if os.Getenv(simcluster.BinaryVariable) == "" {
@@ -32,6 +33,7 @@ func TestReplayOfAScenarioFileMatchesItsSimulation(t *testing.T) {
 	for _, sc := range append(scenario.Scenarios(scenario.ForTests), scenario.GangsInACohort(), scenario.ANodeFails()) {
 		if speedUp, there := speedUps[sc.Name]; there {
 			t.Run(sc.Name, func(t *testing.T) {
+				t.Parallel()
 				scenario.ReplayInTest(t, sc, backend, speedUp, root, "replay-"+sc.Name)
 			})
 		}

@@ -12,14 +12,21 @@ import (
 
 // TestScenariosOnTheEmbeddedCluster runs every scenario of the catalogue, on MNIST's images when MNIST_DIR names them.
 // Event logs and timelines stay below e2e/out.
+//
+// The tests of this package wait more than they compute: as many run at once as there are processors.
 func TestScenariosOnTheEmbeddedCluster(t *testing.T) {
+	t.Parallel()
 	for _, sc := range scenario.Scenarios(scenario.ForTests) {
-		t.Run(sc.Name, func(t *testing.T) { runScenario(t, sc, controlplane.MountsAuto) })
+		t.Run(sc.Name, func(t *testing.T) {
+			t.Parallel()
+			runScenario(t, sc, controlplane.MountsAuto)
+		})
 	}
 }
 
 // TestElasticSchedulingWithoutMountNamespaces runs the first scenario with rewritten paths instead of mount namespaces.
 func TestElasticSchedulingWithoutMountNamespaces(t *testing.T) {
+	t.Parallel()
 	runScenario(t, scenario.Scenarios(scenario.ForTests)[0], controlplane.MountsRewrite)
 }
 
