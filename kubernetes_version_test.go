@@ -43,9 +43,9 @@ func TestEveryModuleRequiresTheDeclaredVersionOfKubernetes(t *testing.T) {
 	}
 }
 
-// TestTheEngineIsComparedWithEveryVersionThatItIsSaidToBeTestedWith holds the engine's list to the schedulers that
+// TestTheEngineIsComparedWithEveryTestedVersion holds the engine's list to the schedulers that
 // e2e/differential can be compiled with: that of e2e/go.mod, and one for each e2e/kube-VERSION.mod.
-func TestTheEngineIsComparedWithEveryVersionThatItIsSaidToBeTestedWith(t *testing.T) {
+func TestTheEngineIsComparedWithEveryTestedVersion(t *testing.T) {
 	text, err := os.ReadFile("simcluster/kubeversion/version.txt")
 	if err != nil {
 		t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 func machine(t *testing.T, tools map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
-	for _, name := range []string{"bash", "sh", "make", "sed", "awk", "sort", "head", "dirname", "cat", "uname", "grep", "mktemp", "mkfifo", "mkdir", "wc", "rm"} {
+	for _, name := range []string{"bash", "sh", "make", "sed", "awk", "sort", "head", "dirname", "cat", "uname", "grep", "mktemp", "mkfifo", "mkdir", "wc", "rm", "basename"} {
 		path, err := exec.LookPath(name)
 		if err != nil {
 			t.Skipf("%s is not here", name)
@@ -33,7 +33,7 @@ func machine(t *testing.T, tools map[string]string) string {
 	return dir
 }
 
-// Scripts that answer as tools do; whatever else they are asked for is a build that should not have begun.
+// Scripts that answer as tools do; any other call is a build that should not have begun.
 const (
 	newGo        = `test "$*" = "env GOVERSION" && echo go1.99.0 || { echo "a build began: go $*" >&2; exit 1; }`
 	oldGo        = `echo go1.22.1`
@@ -95,6 +95,47 @@ func TestWithoutAContainerEngineTheStoriesOnKindAreSkippedAtOnce(t *testing.T) {
 	with := map[string]string{"go": newGo, "terraform": newTerraform, "podman": anything}
 	if out, err := runMake(t, machine(t, with), "e2e-kind"); err == nil || !strings.Contains(out, "a build began") {
 		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// An e2e/kube-VERSION.mod that was copied from e2e/go.mod before the change keeps the earlier version for the
+// comparison.
+func TestMakeKubernetesKeepsTheVersionOfAFileThatWasJustCopied(t *testing.T) {
+	script, err := os.ReadFile("tools/kubernetes.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := t.TempDir()
+	module := "require (\n\tk8s.io/client-go v0.37.1\n\tk8s.io/kubernetes v1.37.1\n)\n\nreplace (\n\tk8s.io/api => k8s.io/api v0.37.1\n)\n"
+	for name, text := range map[string]string{
+		"tools/kubernetes.sh": string(script), "simcluster/kubeversion/version.txt": "v1.38.2\n", "go.mod": module, "simcluster/go.mod": module,
+		"e2e/go.mod": module, "e2e/go.sum": "", "e2e/kube-1.37.mod": module,
+		"e2e/kube-1.36.mod": strings.Replace(module, "\tk8s.io/api", "\tk8s.io/kubernetes => k8s.io/kubernetes v1.36.1\n\tk8s.io/api", 1),
+	} {
+		path := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := machine(t, map[string]string{"go": anything, "git": anything})
+	c := exec.CommandContext(t.Context(), filepath.Join(path, "bash"), filepath.Join(root, "tools/kubernetes.sh"))
+	c.Env = []string{"PATH=" + path}
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for name, want := range map[string]string{
+		"go.mod":            "k8s.io/kubernetes v1.38.2\n",
+		"e2e/go.mod":        "k8s.io/api v0.38.2\n",
+		"e2e/kube-1.37.mod": "k8s.io/kubernetes => k8s.io/kubernetes v1.37.1\n",
+		"e2e/kube-1.36.mod": "k8s.io/kubernetes => k8s.io/kubernetes v1.36.1\n",
+	} {
+		text, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%s has no %q (%v):\n%s", name, want, err, text)
+		}
 	}
 }
 

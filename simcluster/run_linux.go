@@ -48,8 +48,8 @@ func Run(ctx context.Context, options Options) (cluster *Cluster, err error) {
 	}
 	cluster.Dir = cluster.layout.Dir
 	cluster.Kubeconfig, cluster.UserKubeconfig = cluster.layout.AdminKubeconfig(), cluster.layout.UserKubeconfig()
-	var said transcript
-	cluster.supervisor = startSupervisor(binary, options.arguments(cluster.Dir), io.MultiWriter(&said, options.Progress))
+	var output transcript
+	cluster.supervisor = startSupervisor(binary, options.arguments(cluster.Dir), io.MultiWriter(&output, options.Progress))
 	select {
 	case <-cluster.supervisor.ready:
 		return cluster, nil
@@ -58,7 +58,7 @@ func Run(ctx context.Context, options Options) (cluster *Cluster, err error) {
 	case <-ctx.Done():
 		err = errors.Join(ctx.Err(), cluster.Close())
 	}
-	return nil, fmt.Errorf("starting a cluster in %q: %w; it said:\n%s", cluster.Dir, err, &said)
+	return nil, fmt.Errorf("starting a cluster in %q: %w; it said:\n%s", cluster.Dir, err, &output)
 }
 
 // Close stops the cluster in order and returns when no process of it is left. A temporary state directory is removed.
@@ -184,7 +184,7 @@ func (s *supervisor) awaitKubeconfig(output io.Reader) {
 func (s *supervisor) stop() error {
 	select {
 	case s.quit <- struct{}{}:
-	default: // it was asked before
+	default: // it was requested before
 	}
 	<-s.done
 	return s.err

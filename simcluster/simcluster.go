@@ -48,6 +48,8 @@ type Options struct {
 	Mounts string
 	// Queueing has the queue controller run (package fakekueue); false: as at the last start in Dir, or not.
 	Queueing bool
+	// FairSharing switches Kueue's fair sharing on in the queue controller; false: as at the last start in Dir, or not.
+	FairSharing bool
 	// SchedulerOnly leaves out the controllers and the nodes; false: as at the last start in Dir, or not.
 	SchedulerOnly bool
 	// AuditPolicy is the path of an audit policy; empty: that of the last start in Dir, or no audit log (AuditLog).
@@ -286,6 +288,9 @@ func (o Options) arguments(dir string) []string {
 	}
 	if o.Queueing {
 		args = append(args, "--queueing")
+	}
+	if o.FairSharing {
+		args = append(args, "--fair-sharing")
 	}
 	if o.SchedulerOnly {
 		args = append(args, "--scheduler-only")

@@ -256,13 +256,13 @@ func TestReadyCluster(t *testing.T) {
 func TestCommandOnRunningCluster(t *testing.T) {
 	t.Run("a second up says that the cluster is running and where", func(t *testing.T) {
 		stdout, stderr, code := command(t, nil, "up", "--dir", shared.Dir)
-		if stdout != "KUBECONFIG="+shared.Kubeconfig+"\n" || !strings.Contains(stderr, "is running already") || !strings.Contains(stderr, "simcluster down --dir") || code != 0 {
+		if stdout != "KUBECONFIG="+shared.Kubeconfig+"\n" || !strings.Contains(stderr, "is already running") || !strings.Contains(stderr, "simcluster down --dir") || code != 0 {
 			t.Error(stdout, stderr, code)
 		}
 	})
-	t.Run("a second up with another declaration does not pretend", func(t *testing.T) {
+	t.Run("a second up with a different configuration does not pretend", func(t *testing.T) {
 		stdout, stderr, code := command(t, nil, "up", "--dir", shared.Dir, "--nodes", "7")
-		if stdout != "" || !strings.Contains(stderr, "another declaration") || code != 1 {
+		if stdout != "" || !strings.Contains(stderr, "a different configuration") || code != 1 {
 			t.Error(stdout, stderr, code)
 		}
 	})
@@ -381,7 +381,7 @@ func TestStateSurvives(t *testing.T) {
 				t.Error(args, stderr, code)
 			}
 		}
-		if _, stderr, code := command(t, nil, "down", "--dir", dir); code != 0 || !strings.Contains(stderr, "no cluster runs") || !strings.Contains(stderr, "simcluster up --dir") {
+		if _, stderr, code := command(t, nil, "down", "--dir", dir); code != 0 || !strings.Contains(stderr, "no cluster is running") || !strings.Contains(stderr, "simcluster up --dir") {
 			t.Error(stderr, code)
 		}
 	})

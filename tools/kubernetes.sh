@@ -14,7 +14,8 @@ done
 # The older versions with which the scheduling engine is compared, too: e2e/kube-1.36.mod is e2e/go.mod with that version.
 for file in e2e/kube-*.mod; do
   version=$(basename "${file#*kube-}" .mod)
-  older=$(awk '$1 == "k8s.io/kubernetes" && $2 == "=>" { print $4 }' "$file")
+  # A file that is still a copy of an earlier e2e/go.mod requires its version and has no line that replaces it.
+  older=$(awk '$1 == "k8s.io/kubernetes" { older = $2 == "=>" ? $4 : $2 } END { print older }' "$file")
   sed -E "s#(k8s\.io/[a-z-]+) ${staging//./\\.}#\1 v0.${older#v1.}#g; s#(k8s\.io/kubernetes) $kubernetes\$#\1 $older#
     s#^replace \(#&\n\tk8s.io/kubernetes => k8s.io/kubernetes $older#" e2e/go.mod >"$file"
   cat e2e/go.sum >>"${file%.mod}.sum" && sort -u -o "${file%.mod}.sum" "${file%.mod}.sum"

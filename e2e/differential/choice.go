@@ -99,6 +99,17 @@ func (c *choice) equals(ctx context.Context) []Decision {
 	return equal
 }
 
+// compared are the victims on each of the nodes that the scheduler compares for a preemption.
+func (c *choice) compared() map[string][]string {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	on := map[string][]string{}
+	for node, victims := range c.candidates {
+		on[node] = evicted(victims.Pods)
+	}
+	return on
+}
+
 // evicted are the names of those of the victims that are not being deleted already.
 func evicted(victims []*corev1.Pod) []string {
 	var names []string

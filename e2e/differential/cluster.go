@@ -108,7 +108,7 @@ func (c *Cluster) step(ctx context.Context, pending *corev1.Pod) (Step, error) {
 		}
 	}
 	// A nomination that merely stays has a message about why nothing was preempted.
-	if _, preemption, said := strings.Cut(step.Decision.Message, "preemption: "); !said || strings.HasPrefix(preemption, placementFound) {
+	if _, preemption, ok := strings.Cut(step.Decision.Message, "preemption: "); !ok || strings.HasPrefix(preemption, placementFound) {
 		step.Decision.Nominated = pod.Status.NominatedNodeName
 		step.Decision.Victims, err = c.victims(ctx, before, pod)
 	}
@@ -156,7 +156,7 @@ func (c *Cluster) awaitPreemption(ctx context.Context, before *Snapshot, preempt
 	mayBeIdle := slices.ContainsFunc(before.Pods, func(p *corev1.Pod) bool {
 		return p.Spec.NodeName == preemptor.Status.NominatedNodeName && p.DeletionTimestamp != nil
 	})
-	patience := time.Now().Add(idlePatience)
+	deadline := time.Now().Add(idlePatience)
 	for {
 		count, err := c.carriedOut(ctx)
 		if err != nil {
@@ -166,7 +166,7 @@ func (c *Cluster) awaitPreemption(ctx context.Context, before *Snapshot, preempt
 			c.preemptions = count
 			return nil
 		}
-		if mayBeIdle && time.Now().After(patience) {
+		if mayBeIdle && time.Now().After(deadline) {
 			return nil
 		}
 		if err := pause(ctx); err != nil {

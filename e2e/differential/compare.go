@@ -49,7 +49,7 @@ func Compare(ctx context.Context, step Step) (*Comparison, error) {
 	}
 	if engine.Approximate {
 		result := Approximate
-		if step.Decision.Node == "" {
+		if step.Decision.Node == "" && engine.Sampled {
 			result = Different
 		}
 		return &Comparison{step, engine, result}, nil
@@ -129,7 +129,7 @@ func (c *Comparison) Minimal(ctx context.Context) *Comparison {
 			return false
 		}
 		compared, err := Compare(ctx, step)
-		if err != nil || compared.Result != Different {
+		if err != nil || compared.Result != Different || ctx.Err() != nil { // an end in the middle fails a binding
 			return false
 		}
 		smallest = compared

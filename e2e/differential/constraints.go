@@ -36,10 +36,10 @@ func (g *generator) constrain(pod *corev1.Pod) {
 func (g *generator) tolerate(pod *corev1.Pod) {
 	for range g.within(span{1, 2}) {
 		toleration := corev1.Toleration{
-			Key:      pick(g.dice, "dedicated", "spot", corev1.TaintNodeUnschedulable),
+			Key:      pick(g.rng, "dedicated", "spot", corev1.TaintNodeUnschedulable),
 			Operator: corev1.TolerationOpEqual,
-			Value:    pick(g.dice, "", "yes", "train"),
-			Effect:   pick(g.dice, "", corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute),
+			Value:    pick(g.rng, "", "yes", "train"),
+			Effect:   pick(g.rng, "", corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute),
 		}
 		if g.chance(0.5) {
 			toleration.Operator, toleration.Value = corev1.TolerationOpExists, ""
@@ -58,9 +58,9 @@ func (g *generator) tolerate(pod *corev1.Pod) {
 func (g *generator) require(pod *corev1.Pod) {
 	how := g.IntN(3)
 	if how != 1 {
-		pod.Spec.NodeSelector = map[string]string{corev1.LabelTopologyZone: pick(g.dice, zones...)}
+		pod.Spec.NodeSelector = map[string]string{corev1.LabelTopologyZone: pick(g.rng, zones...)}
 		if g.chance(0.4) {
-			pod.Spec.NodeSelector = map[string]string{"disk": pick(g.dice, disks...)}
+			pod.Spec.NodeSelector = map[string]string{"disk": pick(g.rng, disks...)}
 		}
 	}
 	if how == 0 {
@@ -72,7 +72,7 @@ func (g *generator) require(pod *corev1.Pod) {
 	}
 	if g.chance(0.2) {
 		terms[0].MatchFields = []corev1.NodeSelectorRequirement{{
-			Key: "metadata.name", Operator: pick(g.dice, corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn), Values: []string{pick(g.dice, g.made.Nodes...).Name},
+			Key: "metadata.name", Operator: pick(g.rng, corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn), Values: []string{pick(g.rng, g.made.Nodes...).Name},
 		}}
 		if g.chance(0.5) {
 			terms[0].MatchExpressions = nil
@@ -84,19 +84,19 @@ func (g *generator) require(pod *corev1.Pod) {
 func (g *generator) nodeTerm() corev1.NodeSelectorTerm {
 	var term corev1.NodeSelectorTerm
 	for range g.within(span{1, 2}) {
-		requirement := corev1.NodeSelectorRequirement{Key: "disk", Operator: pick(g.dice, corev1.NodeSelectorOpExists, corev1.NodeSelectorOpDoesNotExist)}
+		requirement := corev1.NodeSelectorRequirement{Key: "disk", Operator: pick(g.rng, corev1.NodeSelectorOpExists, corev1.NodeSelectorOpDoesNotExist)}
 		switch g.IntN(4) {
 		case 0:
 		case 1:
 			requirement = corev1.NodeSelectorRequirement{
-				Key: "generation", Operator: pick(g.dice, corev1.NodeSelectorOpGt, corev1.NodeSelectorOpLt), Values: []string{pick(g.dice, "1", "2", "5")},
+				Key: "generation", Operator: pick(g.rng, corev1.NodeSelectorOpGt, corev1.NodeSelectorOpLt), Values: []string{pick(g.rng, "1", "2", "5")},
 			}
 		default:
 			requirement = corev1.NodeSelectorRequirement{
-				Key: corev1.LabelTopologyZone, Operator: pick(g.dice, corev1.NodeSelectorOpIn, corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn),
-				Values: []string{pick(g.dice, zones...)},
+				Key: corev1.LabelTopologyZone, Operator: pick(g.rng, corev1.NodeSelectorOpIn, corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn),
+				Values: []string{pick(g.rng, zones...)},
 			}
-			if other := pick(g.dice, zones...); g.chance(0.4) && !slices.Contains(requirement.Values, other) {
+			if other := pick(g.rng, zones...); g.chance(0.4) && !slices.Contains(requirement.Values, other) {
 				requirement.Values = append(requirement.Values, other)
 			}
 		}
@@ -115,10 +115,10 @@ func (g *generator) listen(pod *corev1.Pod) {
 	seen := map[int32]bool{}
 	for range g.within(span{1, 2}) {
 		port := corev1.ContainerPort{
-			ContainerPort: pick(g.dice, int32(8080), 8081),
-			HostPort:      pick(g.dice, int32(8080), 8080, 8081),
-			Protocol:      pick(g.dice, corev1.ProtocolTCP, corev1.ProtocolTCP, corev1.ProtocolUDP),
-			HostIP:        pick(g.dice, "", "", "0.0.0.0", "127.0.0.1", "10.0.0.1"),
+			ContainerPort: pick(g.rng, int32(8080), 8081),
+			HostPort:      pick(g.rng, int32(8080), 8080, 8081),
+			Protocol:      pick(g.rng, corev1.ProtocolTCP, corev1.ProtocolTCP, corev1.ProtocolUDP),
+			HostIP:        pick(g.rng, "", "", "0.0.0.0", "127.0.0.1", "10.0.0.1"),
 		}
 		if !seen[port.HostPort] { // equal ones within a pod are refused
 			pod.Spec.Containers[0].Ports = append(pod.Spec.Containers[0].Ports, port)
@@ -165,12 +165,12 @@ func (g *generator) podTerm() corev1.PodAffinityTerm {
 	case 4:
 		term.LabelSelector = &metav1.LabelSelector{} // which matches everything
 	case 5:
-		term.Namespaces = []string{pick(g.dice, "default", "other")}
-		term.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": pick(g.dice, teams...)}}
+		term.Namespaces = []string{pick(g.rng, "default", "other")}
+		term.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": pick(g.rng, teams...)}}
 	case 0:
-		term.Namespaces = []string{pick(g.dice, "default", "other")}
+		term.Namespaces = []string{pick(g.rng, "default", "other")}
 	case 1:
-		term.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": pick(g.dice, teams...)}}
+		term.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": pick(g.rng, teams...)}}
 	case 2:
 		term.NamespaceSelector = &metav1.LabelSelector{}
 	}
@@ -178,23 +178,23 @@ func (g *generator) podTerm() corev1.PodAffinityTerm {
 }
 
 func (g *generator) topology() string {
-	return pick(g.dice, corev1.LabelHostname, corev1.LabelHostname, corev1.LabelTopologyZone, corev1.LabelTopologyZone, "disk")
+	return pick(g.rng, corev1.LabelHostname, corev1.LabelHostname, corev1.LabelTopologyZone, corev1.LabelTopologyZone, "disk")
 }
 
 func (g *generator) spreadOut(pod *corev1.Pod) {
 	for range g.within(span{1, 2}) {
 		constraint := corev1.TopologySpreadConstraint{
-			MaxSkew:           int32(pick(g.dice, 1, 1, 2, 3)),
+			MaxSkew:           int32(pick(g.rng, 1, 1, 2, 3)),
 			TopologyKey:       g.topology(),
-			WhenUnsatisfiable: pick(g.dice, corev1.DoNotSchedule, corev1.DoNotSchedule, corev1.ScheduleAnyway),
+			WhenUnsatisfiable: pick(g.rng, corev1.DoNotSchedule, corev1.DoNotSchedule, corev1.ScheduleAnyway),
 			LabelSelector:     g.podSelector(),
 		}
 		if constraint.WhenUnsatisfiable == corev1.DoNotSchedule && g.chance(0.2) {
-			domains := int32(pick(g.dice, 1, 2, 3, 4))
+			domains := int32(pick(g.rng, 1, 2, 3, 4))
 			constraint.MinDomains = &domains
 		}
 		for _, policy := range []**corev1.NodeInclusionPolicy{&constraint.NodeAffinityPolicy, &constraint.NodeTaintsPolicy} {
-			if value := pick(g.dice, corev1.NodeInclusionPolicyHonor, corev1.NodeInclusionPolicyIgnore); g.chance(0.3) {
+			if value := pick(g.rng, corev1.NodeInclusionPolicyHonor, corev1.NodeInclusionPolicyIgnore); g.chance(0.3) {
 				*policy = &value
 			}
 		}
@@ -203,7 +203,7 @@ func (g *generator) spreadOut(pod *corev1.Pod) {
 			constraint.LabelSelector = &metav1.LabelSelector{}
 		case 1:
 			constraint.MatchLabelKeys = []string{"app"} // which must not be in the selector too
-			constraint.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"tier": pick(g.dice, tiers...)}}
+			constraint.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"tier": pick(g.rng, tiers...)}}
 		}
 		same := func(c corev1.TopologySpreadConstraint) bool { // twice the same is refused
 			return c.TopologyKey == constraint.TopologyKey && c.WhenUnsatisfiable == constraint.WhenUnsatisfiable

@@ -13,6 +13,10 @@ type Step struct {
 	Before   *Snapshot
 	Pod      *corev1.Pod // as it is in Before
 	Decision Decision
+	// Order is the order of the nodes in the scheduler's cache.
+	Order []string
+	// Candidates are the victims on each of the nodes that it compared for a preemption, if there were several.
+	Candidates map[string][]string
 }
 
 // A Decision is a scheduler's decision about one pending pod. At most one of Node and Nominated is set; with neither

@@ -11,6 +11,7 @@ import (
 var (
 	oneSeed   = flag.Uint64("seed", 0, "decide on the snapshot of this seed only, and show it")
 	firstSeed = flag.Uint64("first", 0, "the first seed; 0: always the same, or one that was never used before where $ELASTIC_SOAK is set")
+	oneFamily = flag.String("family", "", "only snapshots of this family")
 	seedCount = flag.Uint64("seeds", 0, "how many seeds; 0: hundreds, or thousands where $ELASTIC_SOAK is set")
 )
 
@@ -32,12 +33,23 @@ func seeds(few, many uint64) (first, count uint64) {
 	return first, count
 }
 
+// atATime is how many snapshots are decided at a time: a decision waits for goroutines, and for a second where the scheduler
+// binds a volume.
+func atATime() int { return 16 * runtime.NumCPU() }
+
+func generate(seed uint64) (*Snapshot, string) {
+	if *oneFamily != "" {
+		return GenerateOf(seed, *oneFamily), *oneFamily
+	}
+	return Generate(seed)
+}
+
 func TestTheEngineDecidesAsKubeSchedulersCodeDoes(t *testing.T) {
 	first, count := seeds(600, 10_000)
 	begin := time.Now()
 	var tally Tally
-	Each(first, count, 4*runtime.NumCPU(), func(seed uint64) {
-		snapshot, family := Generate(seed)
+	Each(first, count, atATime(), func(seed uint64) {
+		snapshot, family := generate(seed)
 		if *oneSeed != 0 {
 			t.Logf("seed %d, family %q:\n%s", seed, family, snapshot)
 		}

@@ -12,6 +12,9 @@
 // A difference is printed with its seed, the smallest part of the snapshot that still shows it, and both decisions
 // (minimal.go, text.go). A snapshot can be saved as YAML and replayed.
 //
-// A seed gives the same snapshot on every machine. Not compared are decisions over time (package simulator), and
-// volumes, resource claims and pod groups, which no snapshot contains.
+// Where pods have volumes or devices, the controllers that the scheduler waits for are a few lines in the first way
+// (inprocess_controllers.go): they bind and make volumes as requested. The second way leaves volumes and devices out.
+//
+// A seed gives the same snapshot on every machine. Not compared are decisions over time (package simulator) and pod
+// groups, which no snapshot contains.
 package differential

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
 )
 
@@ -25,6 +27,7 @@ func NewEngine(s *Snapshot) *Engine {
 			Nodes: s.Nodes, Pods: s.Pods, PDBs: s.Budgets, Namespaces: s.Namespaces, PriorityClasses: s.Classes,
 			Services: s.Services, ReplicaSets: s.ReplicaSets, StatefulSets: s.StatefulSets,
 			ReplicationControllers: s.ReplicationControllers, Version: SchedulerVersion,
+			Storage: s.Storage.forEngine(), Devices: s.Devices.forEngine(),
 		}),
 		pods: map[string]*placement.Pod{}, ending: map[string]bool{},
 	}
@@ -49,7 +52,7 @@ func (e *Engine) Decide(pod string) (Decision, error) {
 		return Decision{}, fmt.Errorf("the engine does not know pod %s", pod)
 	}
 	prospect := e.cluster.Alternatives(subject)
-	if len(prospect.Approximate) > 0 && !prospect.Sampled {
+	if len(prospect.Approximate) > 0 && !prospect.Sampled && !usesClaims(subject.Object()) {
 		return Decision{}, fmt.Errorf("the engine calls its answer approximate: %v", prospect.Approximate)
 	}
 	message := e.cluster.Explain(subject).Message // before Schedule, which may end the pod's nomination
@@ -78,6 +81,12 @@ func (e *Engine) Decide(pod string) (Decision, error) {
 	}
 	decision.Sampled, decision.Approximate = prospect.Sampled, len(prospect.Approximate) > 0
 	return decision, nil
+}
+
+// usesClaims reports whether a pod has volumes or devices, some of which the engine calls approximate.
+func usesClaims(pod *corev1.Pod) bool {
+	_, extended := pod.Spec.Containers[0].Resources.Requests[mapped]
+	return extended || len(pod.Spec.Volumes) > 0 || len(pod.Spec.ResourceClaims) > 0
 }
 
 // Apply carries out what was decided on a pod, by whomever. started is when the pod starts, if it was bound.

@@ -50,6 +50,10 @@ type shape struct {
 	bystanders  float64 // there are pods that the scheduler does not try
 	odd         float64 // a container has odd requests
 	overfull    float64 // a running pod exists without room
+	gang        float64 // the pending pods are alike
+	large       float64 // a pending pod requests most of a node
+	volumes     float64 // a pod has volume claims
+	claims      float64 // a pod has resource claims, or extended resources of a DeviceClass
 }
 
 // preempting is what every family about preemption has in common.
@@ -83,6 +87,18 @@ var families = []family{
 	{"long sequence", 2, shape{nodes: span{3, 6}, running: span{1, 6}, pending: span{8, 20}, priorities: 1, reach: 0.3, ties: 0.1, podAffinity: 0.1, spread: 0.1, ports: 0.1, nominated: 0.05}},
 	{"many nodes", 2, shape{nodes: span{20, 60}, running: span{1, 6}, pending: span{1, 1}, priorities: 1, reach: 0.7, taints: 0.1, selectors: 0.1}},
 	{"more nodes than are looked at", 1, shape{nodes: span{101, 180}, running: span{1, 3}, pending: span{1, 2}, priorities: 1, reach: 0.7, taints: 0.05, selectors: 0.05}},
+	{"gangs", 4, shape{nodes: span{2, 8}, running: span{1, 6}, pending: span{3, 8}, priorities: 1, reach: 1, gang: 1, large: 0.4}},
+	{"preemption in large clusters", 1, shape{nodes: span{101, 220}, running: span{2, 6}, pending: span{1, 2}, priorities: 1, reach: 1, large: 1, taints: 0.05, selectors: 0.05}},
+	{"gangs in large clusters", 1, shape{nodes: span{101, 220}, running: span{2, 6}, pending: span{3, 8}, priorities: 1, reach: 1, gang: 1, large: 0.7, taints: 0.05, selectors: 0.05}},
+	{"volumes", 6, preempting(shape{volumes: 0.7})},
+	{"volumes in sequence", 3, shape{nodes: span{2, 6}, running: span{0, 5}, pending: span{2, 5}, priorities: 1, reach: 0.4, volumes: 0.7, nominated: 0.1}},
+	{"resource claims", 6, preempting(shape{claims: 0.7})},
+	{"resource claims in sequence", 3, shape{nodes: span{2, 6}, running: span{0, 5}, pending: span{2, 5}, priorities: 1, reach: 0.4, claims: 0.7, nominated: 0.1}},
+	{"everything with claims", 3, shape{
+		nodes: span{2, 7}, running: span{1, 6}, pending: span{1, 3}, priorities: 1, reach: 0.6, volumes: 0.3, claims: 0.3,
+		never: 0.1, ties: 0.1, taints: 0.15, selectors: 0.1, preferences: 0.1, ports: 0.1, podAffinity: 0.12, spread: 0.12,
+		containers: 0.15, devices: 0.1, budgets: 0.4, terminating: 0.05, unstarted: 0.03, nominated: 0.1, services: 0.2,
+	}},
 	{"everything", 10, shape{
 		nodes: span{2, 8}, running: span{1, 6}, pending: span{1, 4}, priorities: 1, reach: 0.6,
 		never: 0.1, ties: 0.1, fewPods: 0.1, taints: 0.15, cordons: 0.05, selectors: 0.1, preferences: 0.1, ports: 0.1,
@@ -103,7 +119,7 @@ func Families() []string {
 
 // Generate makes the snapshot of a seed, and returns its family.
 func Generate(seed uint64) (snapshot *Snapshot, familyName string) {
-	d := dice{rand.New(rand.NewPCG(seed, 0x656c6173746963))}
+	d := newRNG(seed)
 	total := 0
 	for _, f := range families {
 		total += f.weight
@@ -116,13 +132,21 @@ func Generate(seed uint64) (snapshot *Snapshot, familyName string) {
 	return newGenerator(d, families[i].shape).snapshot(), families[i].name
 }
 
-// dice draw what a snapshot is made of.
-type dice struct{ *rand.Rand }
+// GenerateOf makes the snapshot of a seed that belongs to a family.
+func GenerateOf(seed uint64, familyName string) *Snapshot {
+	i := slices.IndexFunc(families, func(f family) bool { return f.name == familyName })
+	return newGenerator(newRNG(seed), families[i].shape).snapshot()
+}
+
+func newRNG(seed uint64) rng { return rng{rand.New(rand.NewPCG(seed, 0x656c6173746963))} }
+
+// rng draws what a snapshot is made of.
+type rng struct{ *rand.Rand }
 
 // chance is true with probability p.
-func (d dice) chance(p float64) bool { return d.Float64() < p }
+func (d rng) chance(p float64) bool { return d.Float64() < p }
 
-func (d dice) within(s span) int { return s.least + d.IntN(s.most-s.least+1) }
+func (d rng) within(s span) int { return s.least + d.IntN(s.most-s.least+1) }
 
 // pick draws one of items.
-func pick[T any](d dice, items ...T) T { return items[d.IntN(len(items))] }
+func pick[T any](d rng, items ...T) T { return items[d.IntN(len(items))] }

@@ -33,7 +33,7 @@ const device corev1.ResourceName = "example.com/gpu"
 
 // A generator makes one snapshot.
 type generator struct {
-	dice
+	rng
 	shape
 	made    *Snapshot
 	alike   bool          // nodes and pods are alike
@@ -43,8 +43,8 @@ type generator struct {
 	serial  int
 }
 
-func newGenerator(d dice, s shape) *generator {
-	g := &generator{dice: d, shape: s, made: &Snapshot{}, recency: 10_000 * time.Second}
+func newGenerator(d rng, s shape) *generator {
+	g := &generator{rng: d, shape: s, made: &Snapshot{}, recency: 10_000 * time.Second}
 	if g.alike = g.chance(s.ties); g.alike {
 		g.recency = time.Duration(g.within(span{1, 30})) * time.Second
 	}
@@ -55,11 +55,22 @@ func (g *generator) snapshot() *Snapshot {
 	g.namespaces()
 	g.classes()
 	g.nodes()
+	if g.volumes > 0 {
+		g.storage()
+	}
+	if g.claims > 0 {
+		g.drivers()
+	}
 	for _, node := range g.made.Nodes {
 		g.fill(node)
 	}
-	for range g.within(g.pending) {
-		g.made.Pods = append(g.made.Pods, g.waiting())
+	gang := g.gang > 0 && g.chance(g.gang)
+	for i := range g.within(g.pending) {
+		next := g.waiting()
+		if first := g.made.Pods; gang && i > 0 {
+			next = alike(first[len(first)-1], next)
+		}
+		g.made.Pods = append(g.made.Pods, next)
 	}
 	if g.chance(g.budgets) {
 		g.disruptionBudgets()
@@ -73,11 +84,18 @@ func (g *generator) snapshot() *Snapshot {
 	return g.made
 }
 
+// alike is a pod with the specification of another.
+func alike(first, next *corev1.Pod) *corev1.Pod {
+	same := first.DeepCopy()
+	same.Name, same.UID, same.CreationTimestamp = next.Name, next.UID, next.CreationTimestamp
+	return same
+}
+
 func (g *generator) namespaces() {
 	for _, name := range []string{"default", "other"} {
 		g.made.Namespaces = append(g.made.Namespaces, &corev1.Namespace{
 			ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Labels: map[string]string{
-				corev1.LabelMetadataName: name, "team": pick(g.dice, teams...),
+				corev1.LabelMetadataName: name, "team": pick(g.rng, teams...),
 			}},
 		})
 	}
@@ -91,7 +109,7 @@ func (g *generator) classes() {
 	}
 	values := map[int32]bool{}
 	for len(values) < count {
-		values[pick(g.dice, int32(-100), -10, 0, 1, 10, 100, 1000, 1001, 5000, 1_000_000, 1_000_000_000)] = true
+		values[pick(g.rng, int32(-100), -10, 0, 1, 10, 100, 1000, 1001, 5000, 1_000_000, 1_000_000_000)] = true
 	}
 	for value := range values {
 		g.made.Classes = append(g.made.Classes, &schedulingv1.PriorityClass{Value: value})
@@ -121,7 +139,7 @@ func (g *generator) nodes() {
 		}
 		size = size.DeepCopy()
 		if withDevices && g.chance(0.7) {
-			size[device] = *resource.NewQuantity(int64(pick(g.dice, 1, 2, 4, 8)), resource.DecimalSI)
+			size[device] = *resource.NewQuantity(int64(pick(g.rng, 1, 2, 4, 8)), resource.DecimalSI)
 		}
 		node := &corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{
@@ -150,9 +168,9 @@ func (g *generator) size() corev1.ResourceList {
 		pods = int64(g.within(span{1, 5}))
 	}
 	return corev1.ResourceList{
-		corev1.ResourceCPU:              resource.MustParse(pick(g.dice, "1", "2", "3920m", "4", "4", "8", "16")),
-		corev1.ResourceMemory:           resource.MustParse(pick(g.dice, "2Gi", "4Gi", "8Gi", "15Gi", "16Gi", "13283196Ki")),
-		corev1.ResourceEphemeralStorage: resource.MustParse(pick(g.dice, "20Gi", "100Gi")),
+		corev1.ResourceCPU:              resource.MustParse(pick(g.rng, "1", "2", "3920m", "4", "4", "8", "16")),
+		corev1.ResourceMemory:           resource.MustParse(pick(g.rng, "2Gi", "4Gi", "8Gi", "15Gi", "16Gi", "13283196Ki")),
+		corev1.ResourceEphemeralStorage: resource.MustParse(pick(g.rng, "20Gi", "100Gi")),
 		corev1.ResourcePods:             *resource.NewQuantity(pods, resource.DecimalSI),
 	}
 }
@@ -165,22 +183,22 @@ func (g *generator) label(node *corev1.Node) {
 		return
 	}
 	if g.chance(0.9) {
-		node.Labels[corev1.LabelTopologyZone] = pick(g.dice, zones...)
+		node.Labels[corev1.LabelTopologyZone] = pick(g.rng, zones...)
 	}
 	if g.chance(0.6) {
-		node.Labels["disk"] = pick(g.dice, disks...)
+		node.Labels["disk"] = pick(g.rng, disks...)
 	}
 	if g.chance(0.5) {
-		node.Labels["generation"] = pick(g.dice, "1", "2", "3", "7")
+		node.Labels["generation"] = pick(g.rng, "1", "2", "3", "7")
 	}
 }
 
 func (g *generator) taint(node *corev1.Node) {
 	for g.chance(g.taints) && len(node.Spec.Taints) < 3 {
 		taint := corev1.Taint{
-			Key:    pick(g.dice, "dedicated", "spot"),
-			Value:  pick(g.dice, "", "yes", "train"),
-			Effect: pick(g.dice, corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute),
+			Key:    pick(g.rng, "dedicated", "spot"),
+			Value:  pick(g.rng, "", "yes", "train"),
+			Effect: pick(g.rng, corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute),
 		}
 		if !slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&taint) }) {
 			node.Spec.Taints = append(node.Spec.Taints, taint)
@@ -199,7 +217,7 @@ func (g *generator) pulled(node *corev1.Node) {
 		if g.chance(0.5) {
 			node.Status.Images = append(node.Status.Images, corev1.ContainerImage{
 				Names:     []string{name + "@sha256:0123", name + ":latest"},
-				SizeBytes: pick(g.dice, int64(10<<20), 80<<20, 300<<20, 900<<20, 2<<30),
+				SizeBytes: pick(g.rng, int64(10<<20), 80<<20, 300<<20, 900<<20, 2<<30),
 			})
 		}
 	}
@@ -209,17 +227,17 @@ func (g *generator) disruptionBudgets() {
 	for i := range g.within(span{1, 3}) {
 		budget := &policyv1.PodDisruptionBudget{
 			ObjectMeta: metav1.ObjectMeta{
-				Name: fmt.Sprintf("budget-%d", i), Namespace: pick(g.dice, "default", "default", "other"),
+				Name: fmt.Sprintf("budget-%d", i), Namespace: pick(g.rng, "default", "default", "other"),
 				UID: types.UID(fmt.Sprintf("budget-%d", i)),
 			},
 			Spec:   policyv1.PodDisruptionBudgetSpec{MinAvailable: &intstr.IntOrString{IntVal: 1}, Selector: g.podSelector()},
-			Status: policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: int32(pick(g.dice, 0, 0, 1, 2))},
+			Status: policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: int32(pick(g.rng, 0, 0, 1, 2))},
 		}
 		if g.chance(0.1) {
 			budget.Spec.Selector = &metav1.LabelSelector{}
 		}
 		if g.chance(0.2) {
-			pod := pick(g.dice, g.made.Pods...)
+			pod := pick(g.rng, g.made.Pods...)
 			budget.Status.DisruptedPods = map[string]metav1.Time{pod.Name: metav1.NewTime(epoch)}
 		}
 		g.made.Budgets = append(g.made.Budgets, budget)
@@ -232,13 +250,13 @@ func (g *generator) workloads() {
 		g.made.Services = append(g.made.Services, &corev1.Service{
 			ObjectMeta: metav1.ObjectMeta{Name: "service", Namespace: "default", UID: "service"},
 			Spec: corev1.ServiceSpec{
-				Selector: map[string]string{"app": pick(g.dice, apps...)},
+				Selector: map[string]string{"app": pick(g.rng, apps...)},
 				Ports:    []corev1.ServicePort{{Port: 80, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromInt32(80)}},
 			},
 		})
 	}
 	controller := func(kind string) (metav1.ObjectMeta, *metav1.LabelSelector, corev1.PodTemplateSpec) {
-		selector := map[string]string{"app": pick(g.dice, apps...)}
+		selector := map[string]string{"app": pick(g.rng, apps...)}
 		template := corev1.PodTemplateSpec{
 			ObjectMeta: metav1.ObjectMeta{Labels: selector},
 			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: imageNames[0]}}},
@@ -270,17 +288,17 @@ func (g *generator) podSelector() *metav1.LabelSelector {
 	switch g.IntN(7) {
 	case 3:
 		return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
-			Key: "app", Operator: metav1.LabelSelectorOpNotIn, Values: []string{pick(g.dice, apps...)},
+			Key: "app", Operator: metav1.LabelSelectorOpNotIn, Values: []string{pick(g.rng, apps...)},
 		}}}
 	case 0:
 		return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
-			Key: "app", Operator: metav1.LabelSelectorOpIn, Values: []string{pick(g.dice, apps...), pick(g.dice, apps...)},
+			Key: "app", Operator: metav1.LabelSelectorOpIn, Values: []string{pick(g.rng, apps...), pick(g.rng, apps...)},
 		}}}
 	case 1:
 		return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "tier", Operator: metav1.LabelSelectorOpExists}}}
 	case 2:
-		return &metav1.LabelSelector{MatchLabels: map[string]string{"tier": pick(g.dice, tiers...)}}
+		return &metav1.LabelSelector{MatchLabels: map[string]string{"tier": pick(g.rng, tiers...)}}
 	default:
-		return &metav1.LabelSelector{MatchLabels: map[string]string{"app": pick(g.dice, apps...)}}
+		return &metav1.LabelSelector{MatchLabels: map[string]string{"app": pick(g.rng, apps...)}}
 	}
 }

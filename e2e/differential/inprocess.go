@@ -90,17 +90,20 @@ func newProcess(ctx context.Context, s *Snapshot) (*process, error) {
 	objects := s.Clone()
 	// The scheduler lists pods that have not ended; the objects in memory support no field selectors.
 	objects.Pods = slices.DeleteFunc(objects.Pods, finished)
+	p.versioned(objects)
 	//nolint:staticcheck // Its replacement tracks the owners of fields, at ten times the cost, and no test here needs them.
 	p.client = fake.NewSimpleClientset(objects.objects()...)
 	p.client.PrependReactor("create", "pods", p.bind)
 	p.client.PrependReactor("delete", "pods", p.delete)
 	p.client.PrependReactor("patch", "pods", p.patch)
+	p.control()
 
 	informers := newInformers(p.client)
 	p.informers = informers
 	ctx = klog.NewContext(ctx, logr.Discard())
 	var err error
-	p.scheduler, err = scheduler.New(ctx, p.client, informers, nil, func(string) events.EventRecorderLogger { return &events.FakeRecorder{} })
+	p.scheduler, err = scheduler.New(ctx, p.client, informers, nil, func(string) events.EventRecorderLogger { return &events.FakeRecorder{} },
+		scheduler.WithParallelism(1)) // with more threads it is chance which of many nodes are found first
 	if err != nil {
 		return nil, fmt.Errorf("making the scheduler: %w", err)
 	}
@@ -124,6 +127,11 @@ func newProcess(ctx context.Context, s *Snapshot) (*process, error) {
 	}
 	if err := p.await(ctx, p.loaded); err != nil {
 		return nil, fmt.Errorf("handling the objects: %w", err)
+	}
+	if len(s.Devices.Classes) > 0 || len(s.Storage.Classes) > 0 {
+		if err := p.scheduler.WaitForHandlersSync(ctx); err != nil {
+			return nil, fmt.Errorf("handling the claims: %w", err)
+		}
 	}
 	return p, nil
 }
@@ -196,7 +204,20 @@ func (p *process) step(ctx context.Context, next func(klog.Logger) (*framework.Q
 	}
 	step := Step{Before: before, Pod: before.pod(nameOf(p.popped).String()), Decision: p.decision()}
 	step.Decision.Equals = p.choice.equals(ctx)
+	step.Order, step.Candidates = p.order(), p.choice.compared()
 	return step, nil
+}
+
+// order is that of the nodes in the scheduler's cache.
+func (p *process) order() (names []string) {
+	nodes, err := p.scheduler.Profiles[corev1.DefaultSchedulerName].SnapshotSharedLister().NodeInfos().List()
+	if err != nil {
+		panic("differential: the scheduler's snapshot has no list of nodes: " + err.Error())
+	}
+	for _, node := range nodes {
+		names = append(names, node.Node().Name)
+	}
+	return names
 }
 
 // decision is the decision about the popped pod.
@@ -280,5 +301,8 @@ func (p *process) snapshot() *Snapshot {
 	defer p.mutex.Unlock()
 	now := *p.static
 	now.Pods = cloned(p.pods)
+	if err := p.stored(&now); err != nil {
+		panic("differential: the tracker has no list of its own objects: " + err.Error())
+	}
 	return &now
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -71,9 +70,7 @@ func (p *process) change(namespace, name string, change func(*corev1.Pod)) error
 	defer p.mutex.Unlock()
 	pod := p.find(namespace, name)
 	change(pod)
-	// The scheduler passes over what has the version that it knows.
-	p.version++
-	pod.ResourceVersion = strconv.Itoa(p.version)
+	pod.ResourceVersion = p.nextVersion()
 	return p.client.Tracker().Update(corev1.SchemeGroupVersion.WithResource("pods"), pod.DeepCopy(), namespace)
 }
 

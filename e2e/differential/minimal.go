@@ -70,6 +70,7 @@ func cuts(s *Snapshot, pod string) []func(*Snapshot) {
 			change(func(n *corev1.Node) { delete(n.Labels, key) })
 		}
 	}
+	all = append(all, claimCuts(s)...)
 	for _, subject := range s.Pods {
 		for _, trim := range trims {
 			all = append(all, func(s *Snapshot) {
@@ -80,6 +81,38 @@ func cuts(s *Snapshot, pod string) []func(*Snapshot) {
 		}
 	}
 	return all
+}
+
+// claimCuts take away objects of storage and devices.
+func claimCuts(s *Snapshot) (all []func(*Snapshot)) {
+	all = append(all, func(s *Snapshot) { s.Storage = Storage{} }, func(s *Snapshot) { s.Devices = Devices{} },
+		func(s *Snapshot) { s.Storage.Attachments = nil }, func(s *Snapshot) { s.Storage.Drivers = nil },
+		func(s *Snapshot) { s.Storage.Nodes = nil }, func(s *Snapshot) { s.Devices.Templates = nil })
+	cut := func(count int, list func(*Snapshot, int)) {
+		for i := count - 1; i >= 0; i-- {
+			all = append(all, func(s *Snapshot) { list(s, i) })
+		}
+	}
+	cut(len(s.Storage.Volumes), func(s *Snapshot, i int) { s.Storage.Volumes = without(s.Storage.Volumes, i) })
+	cut(len(s.Storage.Claims), func(s *Snapshot, i int) {
+		if i < len(s.Storage.Claims) && len(s.Storage.Claims[i].OwnerReferences) == 0 { // the engine takes a pod's own as given
+			s.Storage.Claims = without(s.Storage.Claims, i)
+		}
+	})
+	cut(len(s.Storage.Nodes), func(s *Snapshot, i int) { s.Storage.Nodes = without(s.Storage.Nodes, i) })
+	cut(len(s.Storage.Classes), func(s *Snapshot, i int) { s.Storage.Classes = without(s.Storage.Classes, i) })
+	cut(len(s.Devices.Claims), func(s *Snapshot, i int) { s.Devices.Claims = without(s.Devices.Claims, i) })
+	cut(len(s.Devices.Slices), func(s *Snapshot, i int) { s.Devices.Slices = without(s.Devices.Slices, i) })
+	cut(len(s.Devices.Classes), func(s *Snapshot, i int) { s.Devices.Classes = without(s.Devices.Classes, i) })
+	return all
+}
+
+// without is a list without its i-th element, if it has one.
+func without[T any](list []T, i int) []T {
+	if i >= len(list) {
+		return list
+	}
+	return slices.Delete(slices.Clone(list), i, i+1)
 }
 
 // trims take features from a pod.
@@ -108,6 +141,17 @@ var trims = []func(*corev1.Pod){
 	func(p *corev1.Pod) { p.Status.ContainerStatuses = nil },
 	func(p *corev1.Pod) { p.Labels = nil },
 	func(p *corev1.Pod) { p.Status.NominatedNodeName = "" },
+	func(p *corev1.Pod) { p.Spec.Volumes = nil },
+	func(p *corev1.Pod) { p.Spec.Volumes = p.Spec.Volumes[:min(1, len(p.Spec.Volumes))] },
+	func(p *corev1.Pod) { p.Spec.Volumes = p.Spec.Volumes[min(1, len(p.Spec.Volumes)):] },
+	func(p *corev1.Pod) {
+		p.Spec.ResourceClaims, p.Spec.Containers[0].Resources.Claims = nil, nil
+		p.Status.ResourceClaimStatuses, p.Status.ExtendedResourceClaimStatus = nil, nil
+	},
+	func(p *corev1.Pod) {
+		delete(p.Spec.Containers[0].Resources.Requests, mapped)
+		delete(p.Spec.Containers[0].Resources.Limits, mapped)
+	},
 }
 
 // trimAffinity leaves a pod without affinity as it is.

@@ -37,7 +37,7 @@ func (g *generator) resize(pod *corev1.Pod) {
 	}
 	if g.chance(0.3) {
 		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
-			Type: corev1.PodResizePending, Status: corev1.ConditionTrue, Reason: pick(g.dice, corev1.PodReasonInfeasible, corev1.PodReasonDeferred),
+			Type: corev1.PodResizePending, Status: corev1.ConditionTrue, Reason: pick(g.rng, corev1.PodReasonInfeasible, corev1.PodReasonDeferred),
 		})
 	}
 }
@@ -73,7 +73,7 @@ func (g *generator) odd(requests corev1.ResourceList) {
 
 // replicationController makes a ReplicationController that owns pods, and so spreads them by default.
 func (g *generator) replicationController() {
-	selector := map[string]string{"app": pick(g.dice, apps...)}
+	selector := map[string]string{"app": pick(g.rng, apps...)}
 	g.made.ReplicationControllers = append(g.made.ReplicationControllers, &corev1.ReplicationController{
 		ObjectMeta: metav1.ObjectMeta{Name: "replication", Namespace: "default", UID: "replication", CreationTimestamp: metav1.NewTime(epoch.Add(-time.Hour))},
 		Spec: corev1.ReplicationControllerSpec{Selector: selector, Template: &corev1.PodTemplateSpec{

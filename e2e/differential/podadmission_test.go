@@ -58,14 +58,14 @@ func compareAdmission(got *corev1.Pod, refusal *podadmission.Refusal, want *core
 		}
 	case refusal == nil || err == nil:
 		return fmt.Sprintf("refusal %v, the API server's %v", refusal, err)
-	case !slices.Equal(complaints(refusal.Message), complaints(err.Error())):
+	case !slices.Equal(violations(refusal.Message), violations(err.Error())):
 		return fmt.Sprintf("refusal %q, the API server's %q", refusal.Message, err)
 	}
 	return ""
 }
 
 // complaints are the sentences of a refusal, in an order of their own: plugins go over maps.
-func complaints(message string) []string {
+func violations(message string) []string {
 	_, quota, isQuota := strings.Cut(message, "quota: ")
 	if isQuota {
 		message = quota // what is before it names the pod

@@ -44,7 +44,7 @@ func (g *generator) fill(node *corev1.Node) {
 				})
 			}
 		} else if g.chance(g.finished) {
-			pod.Status.Phase = pick(g.dice, corev1.PodSucceeded, corev1.PodFailed)
+			pod.Status.Phase = pick(g.rng, corev1.PodSucceeded, corev1.PodFailed)
 			g.made.Pods = append(g.made.Pods, pod)
 			continue
 		}
@@ -53,6 +53,12 @@ func (g *generator) fill(node *corev1.Node) {
 		}
 		if g.chance(g.resized) {
 			g.resize(pod)
+		}
+		if g.volumes > 0 && g.chance(g.volumes) {
+			g.mount(pod, node)
+		}
+		if g.claims > 0 && g.chance(g.claims) {
+			g.hold(pod, node)
 		}
 		g.made.Pods = append(g.made.Pods, pod)
 	}
@@ -81,6 +87,9 @@ func take(free corev1.ResourceList, pod *corev1.Pod) bool {
 // waiting is a pod that waits for a node.
 func (g *generator) waiting() *corev1.Pod {
 	pod := g.pod("wait", g.typical, 1.05)
+	if g.large > 0 && g.chance(g.large) {
+		pod.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: portion(g.typical, 0.8+0.2*g.Float64(), 0.8)}
+	}
 	class := g.IntN(len(g.made.Classes))
 	if g.chance(g.reach) {
 		class = len(g.made.Classes) - 1
@@ -88,7 +97,13 @@ func (g *generator) waiting() *corev1.Pod {
 	g.prioritize(pod, class)
 	pod.Status.Phase = corev1.PodPending
 	if g.chance(g.nominated) {
-		pod.Status.NominatedNodeName = pick(g.dice, g.made.Nodes...).Name
+		pod.Status.NominatedNodeName = pick(g.rng, g.made.Nodes...).Name
+	}
+	if g.volumes > 0 && g.chance(g.volumes) {
+		g.mount(pod, nil)
+	}
+	if g.claims > 0 && g.chance(g.claims) {
+		g.claim(pod)
 	}
 	return pod
 }
@@ -110,19 +125,19 @@ func (g *generator) pod(name string, of corev1.ResourceList, most float64) *core
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: imageNames[0], Resources: g.requests(of, most)}}},
 	}
 	if g.images > 0 {
-		pod.Spec.Containers[0].Image = pick(g.dice, imageNames...) + pick(g.dice, "", "", ":latest", ":v1", "@sha256:0123")
+		pod.Spec.Containers[0].Image = pick(g.rng, imageNames...) + pick(g.rng, "", "", ":latest", ":v1", "@sha256:0123")
 	}
 	pod.UID = types.UID(pod.Name)
 	if g.alike {
-		pod.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: portion(of, pick(g.dice, 0.25, 0.5), 0.25)}
+		pod.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: portion(of, pick(g.rng, 0.25, 0.5), 0.25)}
 	}
 	if g.chance(0.15) {
 		pod.Namespace = "other"
 	}
 	if g.chance(0.85) {
-		pod.Labels = map[string]string{"app": pick(g.dice, apps...)}
+		pod.Labels = map[string]string{"app": pick(g.rng, apps...)}
 		if g.chance(0.5) {
-			pod.Labels["tier"] = pick(g.dice, tiers...)
+			pod.Labels["tier"] = pick(g.rng, tiers...)
 		}
 	}
 	if g.chance(g.bare) {
@@ -144,7 +159,7 @@ func (g *generator) requests(of corev1.ResourceList, most float64) corev1.Resour
 		requests[corev1.ResourceMemory] = *resource.NewQuantity(memory.Value()+g.Int64N(1000)+1, resource.BinarySI)
 	}
 	if g.chance(0.05) {
-		delete(requests, pick(g.dice, corev1.ResourceCPU, corev1.ResourceMemory))
+		delete(requests, pick(g.rng, corev1.ResourceCPU, corev1.ResourceMemory))
 	}
 	if g.chance(g.shape.odd) {
 		g.odd(requests)
@@ -156,9 +171,9 @@ func (g *generator) requests(of corev1.ResourceList, most float64) corev1.Resour
 	if g.chance(g.devices) {
 		switch g.IntN(3) {
 		case 0:
-			requests[corev1.ResourceEphemeralStorage] = resource.MustParse(pick(g.dice, "1Gi", "15Gi", "40Gi"))
+			requests[corev1.ResourceEphemeralStorage] = resource.MustParse(pick(g.rng, "1Gi", "15Gi", "40Gi"))
 		default:
-			requests[device] = *resource.NewQuantity(int64(pick(g.dice, 1, 1, 2, 4)), resource.DecimalSI)
+			requests[device] = *resource.NewQuantity(int64(pick(g.rng, 1, 1, 2, 4)), resource.DecimalSI)
 			result = corev1.ResourceRequirements{Requests: requests, Limits: corev1.ResourceList{device: requests[device]}}
 		}
 	}
@@ -202,7 +217,7 @@ func (g *generator) furtherContainers(pod *corev1.Pod) {
 		cpu.Add(*resource.NewMilliQuantity(g.Int64N(500), resource.DecimalSI))
 		pod.Spec.Resources = &corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: cpu, corev1.ResourceMemory: memory}}
 		if g.chance(0.3) {
-			delete(pod.Spec.Resources.Requests, pick(g.dice, corev1.ResourceCPU, corev1.ResourceMemory))
+			delete(pod.Spec.Resources.Requests, pick(g.rng, corev1.ResourceCPU, corev1.ResourceMemory))
 		}
 	}
 }

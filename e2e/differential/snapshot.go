@@ -24,6 +24,8 @@ type Snapshot struct {
 	ReplicaSets            []*appsv1.ReplicaSet
 	StatefulSets           []*appsv1.StatefulSet
 	ReplicationControllers []*corev1.ReplicationController
+	Storage                Storage
+	Devices                Devices
 	// Pods are all of them: running, terminating, finished and pending.
 	Pods []*corev1.Pod
 }
@@ -40,6 +42,8 @@ func (s *Snapshot) Clone() *Snapshot {
 		ReplicaSets:            cloned(s.ReplicaSets),
 		StatefulSets:           cloned(s.StatefulSets),
 		ReplicationControllers: cloned(s.ReplicationControllers),
+		Storage:                s.Storage.clone(),
+		Devices:                s.Devices.clone(),
 		Pods:                   cloned(s.Pods),
 	}
 }
@@ -74,6 +78,8 @@ func (s *Snapshot) objects() []runtime.Object {
 	objects = appendObjects(objects, s.ReplicaSets)
 	objects = appendObjects(objects, s.StatefulSets)
 	objects = appendObjects(objects, s.ReplicationControllers)
+	objects = append(objects, s.Storage.objects()...)
+	objects = append(objects, s.Devices.objects()...)
 	return appendObjects(objects, s.Pods)
 }
 

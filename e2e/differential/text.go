@@ -4,11 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // String is the snapshot in lines, an object each, without what is the same for all of them.
@@ -43,10 +46,24 @@ func (s *Snapshot) String() string {
 	for _, controller := range s.ReplicationControllers {
 		fmt.Fprintf(&b, "replication controller %s/%s of %s\n", controller.Namespace, controller.Name, compact(controller.Spec.Selector))
 	}
+	for _, o := range append(s.Storage.objects(), s.Devices.objects()...) {
+		objectText(&b, o)
+	}
 	for _, pod := range s.Pods {
 		podText(&b, pod)
 	}
 	return b.String()
+}
+
+// objectText is an object of storage or devices, without what every object has.
+func objectText(b *strings.Builder, o runtime.Object) {
+	o = o.DeepCopyObject()
+	if meta, ok := o.(metav1.Object); ok {
+		meta.SetUID("")
+		meta.SetResourceVersion("")
+		meta.SetCreationTimestamp(metav1.Time{})
+	}
+	fmt.Fprintf(b, "%s %s\n", reflect.TypeOf(o).Elem().Name(), compact(o))
 }
 
 func podText(b *strings.Builder, pod *corev1.Pod) {
@@ -110,6 +127,10 @@ func podText(b *strings.Builder, pod *corev1.Pod) {
 	optional(b, "tolerates", pod.Spec.Tolerations)
 	optional(b, "affinity", pod.Spec.Affinity)
 	optional(b, "spread", pod.Spec.TopologySpreadConstraints)
+	optional(b, "volumes", pod.Spec.Volumes)
+	optional(b, "claims", pod.Spec.ResourceClaims)
+	optional(b, "has claims", pod.Status.ResourceClaimStatuses)
+	optional(b, "has extended resources by", pod.Status.ExtendedResourceClaimStatus)
 	for _, owner := range pod.OwnerReferences {
 		fmt.Fprintf(b, " of %s %s", owner.Kind, owner.Name)
 	}

@@ -218,14 +218,14 @@ func schemasOf(t *testing.T) schemas {
 	if err != nil {
 		t.Fatal(err)
 	}
-	said, err := server.GetProviderSchema(context.Background(), &tfprotov6.GetProviderSchemaRequest{})
+	response, err := server.GetProviderSchema(context.Background(), &tfprotov6.GetProviderSchemaRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, d := range said.Diagnostics {
+	for _, d := range response.Diagnostics {
 		t.Fatalf("%s: %s", d.Summary, d.Detail)
 	}
-	return schemas{said}
+	return schemas{response}
 }
 
 // of are the attributes of a block that is the provider's, to be configured or to be read.
@@ -273,7 +273,7 @@ func attributesOf(all []*tfprotov6.SchemaAttribute) attributes {
 	return known
 }
 
-// unknown says which attributes and blocks of a body are not among these, at any depth.
+// unknown reports which attributes and blocks of a body are not among these, at any depth.
 func (known attributes) unknown(body *hclsyntax.Body) []string {
 	var problems []string
 	for name, a := range body.Attributes {

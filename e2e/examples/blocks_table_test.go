@@ -1,6 +1,6 @@
 package examples_test
 
-// documentBlock says how a block of HCL in a document is applied.
+// documentBlock defines how a block of HCL in a document is applied.
 type documentBlock struct {
 	example
 
@@ -66,6 +66,7 @@ resource "elastic_workload_priority_class" "low" {
 		},
 	},
 	`templates/guides/moving-from-skypilot.md: resource "elastic_task" "npu"`:                                                       {example: example{asRoot: skyPilot}},
+	`templates/guides/moving-from-skypilot.md: num_nodes = 4`:                                                                       notApplied(attributesOnly),
 	`templates/guides/moving-from-skypilot.md: secrets            = { HF_TOKEN = { secret_name = "hugging-face", key = "token" } }`: notApplied(attributesOnly),
 
 	`templates/guides/names-limits-and-pods.md: resource "elastic_training_job" "rate"`: {},

@@ -89,7 +89,7 @@ func expectPods(t *testing.T, e example) {
 	}
 }
 
-// expectNoPodRefused checks that no pod was refused by its namespace's standard, whoever wanted to make it.
+// expectNoPodRefused checks that no pod was refused by its namespace's standard, whichever controller creates it.
 func expectNoPodRefused(t *testing.T) {
 	t.Helper()
 	kube, err := cluster.Client()

@@ -1,6 +1,6 @@
 package examples_test
 
-// example says how an example is applied.
+// example defines how an example is applied.
 type example struct {
 	// notApplied is why it is not applied here; then the rest is empty.
 	notApplied string
@@ -116,6 +116,7 @@ resource "elastic_training_job" "low" {
 `},
 	"data-sources/elastic_workloads": {},
 	"elastic-under-a-queue":          {with: []string{"models"}, variables: map[string]string{"config_path": "", "epochs": "1"}},
+	"elastic-pytorch":                {with: []string{"pytorch"}, variables: map[string]string{"config_path": ""}},
 	"forecast-gate":                  {with: []string{"models"}, variables: map[string]string{"config_path": ""}, before: classes, beforeBecause: ofUser},
 	"functions/accelerator_labels":   {},
 	"functions/elasticdl_args": {

@@ -24,10 +24,10 @@ func TestTheForecastersRoleIsEnoughAndNoMore(t *testing.T) {
 	}
 	forecaster := providertest.Account(t, admin, "forecaster", "", providertest.Everywhere(role.Rules))
 	printed, code := terminal.Run(t, forecaster+fmt.Sprintf(aTinyTask, `queue = { name = "nobodys" }`), "plan")
-	if code != 0 || strings.Contains(printed, "No forecast can be made") {
+	if code != 0 || strings.Contains(printed, "There is no forecast for") {
 		t.Errorf("plan exited with %d:\n%s", code, printed)
 	}
-	providertest.ExpectSays(t, printed, "Warning: tiny will wait", "waits in LocalQueue nobodys")
+	providertest.ExpectText(t, printed, "Warning: tiny will wait", "waits in LocalQueue nobodys")
 	for i := range role.Rules {
 		if rule := &role.Rules[i]; rule.Resources[0] == "nodes" {
 			rule.Resources = []string{"namespaces"}
@@ -35,16 +35,16 @@ func TestTheForecastersRoleIsEnoughAndNoMore(t *testing.T) {
 	}
 	without := providertest.Account(t, admin, "without", "", providertest.Everywhere(role.Rules))
 	printed, code = terminal.Run(t, without+fmt.Sprintf(aTinyTask, "")+aHugeTask, "plan")
-	if code != 0 || strings.Count(printed, "No forecast can be made") != 1 {
+	if code != 0 || strings.Count(printed, "There is no forecast for") != 1 {
 		t.Errorf("plan exited with %d:\n%s", code, printed)
 	}
-	providertest.ExpectSays(t, printed, "not allowed: list nodes, list pods (in the whole cluster)", "elastic-forecaster")
+	providertest.ExpectText(t, printed, "not allowed: list nodes, list pods (in the whole cluster)", "elastic-forecaster")
 	gate := strings.Replace(without, "host =", "forecast = \"error\"\n host =", 1)
 	printed, code = terminal.Run(t, gate+fmt.Sprintf(aTinyTask, ""), "plan")
 	if code == 0 {
 		t.Errorf("the gate fails open:\n%s", printed)
 	}
-	providertest.ExpectSays(t, printed, "Error: No forecast can be made for tiny", "list nodes, list pods")
+	providertest.ExpectText(t, printed, "Error: No forecast for tiny", "list nodes, list pods")
 }
 
 func TestAGateRefusesWhatCanNeverRunAndLetsTheRestPass(t *testing.T) {
@@ -54,11 +54,11 @@ func TestAGateRefusesWhatCanNeverRunAndLetsTheRestPass(t *testing.T) {
 	if code == 0 {
 		t.Errorf("the gate is open:\n%s", printed)
 	}
-	providertest.ExpectSays(t, printed, "Error: huge can never run", "fits on no node, even an empty one", "too little cpu (it requests 1k", `It is refused by forecast = "error": it can never run.`)
+	providertest.ExpectText(t, printed, "Error: huge can never run", "fits on no node, even an empty one", "too little cpu (it requests 1k", `Rejected because of forecast = "error": it can never run.`)
 	if printed, code := terminal.Run(t, gate+fmt.Sprintf(aTinyTask, ""), "plan"); code != 0 {
 		t.Errorf("plan exited with %d:\n%s", code, printed)
 	} else {
-		providertest.ExpectSays(t, printed, "Warning: tiny will start without evicting any pods")
+		providertest.ExpectText(t, printed, "Warning: tiny will start without evicting any pods")
 	}
 }
 
@@ -103,5 +103,5 @@ check "gate" {
 	if code != 0 {
 		t.Errorf("plan exited with %d:\n%s", code, printed)
 	}
-	providertest.ExpectSays(t, strings.Join(strings.Fields(printed), " "), "+ false, + true, + true,", "cannot be reached")
+	providertest.ExpectText(t, strings.Join(strings.Fields(printed), " "), "+ false, + true, + true,", "cannot be reached")
 }

@@ -75,7 +75,7 @@ func asAdmin(config string) string {
 
 const (
 	// patience bounds every wait: the machine may be busy.
-	patience = 90 * time.Second
+	timeout = 90 * time.Second
 	// pause is the time between two looks.
 	pause = 100 * time.Millisecond
 )
@@ -83,7 +83,7 @@ const (
 // eventually polls until a condition holds, and fails with the last observation.
 func eventually(t *testing.T, what string, done func(ctx context.Context) (seen string, ok bool)) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	err := await.Until(ctx, what, pause, func(ctx context.Context) error {
 		if seen, ok := done(ctx); !ok {

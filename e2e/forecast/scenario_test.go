@@ -66,10 +66,10 @@ func play(t *testing.T, terminal *providertest.Terminal, lane string, d drawn) {
 	if code != 0 {
 		t.Fatalf("%s\napply exited with %d:\n%s", d, code, printed)
 	}
-	said := saidOf(t, printed, ns+"/job")
-	nodes := s.rest(said)
-	if wrong := said.differs(s.evicted(before, admitted), nodes); wrong != "" {
-		t.Errorf("%s\n%s\n%s", d, said.text, wrong)
+	f := parsePrinted(t, printed, ns+"/job")
+	nodes := s.rest(f)
+	if wrong := f.differs(s.evicted(before, admitted), nodes); wrong != "" {
+		t.Errorf("%s\n%s\n%s", d, f.text, wrong)
 	}
 }
 
@@ -259,10 +259,10 @@ func (s *stage) admitted() map[string]bool {
 }
 
 // rest waits until the job's pods have the places that they will have, and returns them by role.
-func (s *stage) rest(said said) map[string]string {
+func (s *stage) rest(f printedForecast) map[string]string {
 	var nodes map[string]string
-	wanted := len(said.starts) + len(said.waits)
-	eventually(s.t, fmt.Sprintf("%s\nto rest after\n%s", s.d, said.text), func(ctx context.Context) (string, bool) {
+	wanted := len(f.starts) + len(f.waits)
+	eventually(s.t, fmt.Sprintf("%s\nto rest after\n%s", s.d, f.text), func(ctx context.Context) (string, bool) {
 		pods, err := client(s.t).CoreV1().Pods(s.ns).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return err.Error(), false
@@ -288,10 +288,10 @@ func (s *stage) rest(said said) map[string]string {
 		switch {
 		case moving != "":
 			return moving, false
-		case said.queued:
+		case f.queued:
 			return "the task is not in its queue", s.waitsInQueue(ctx, "job")
 		default: // what is made by a master that waits is not there
-			return fmt.Sprintf("%d of %d pods are there", seen, wanted), seen == wanted || seen > 0 && len(said.waits) > 0 && len(nodes) >= len(said.starts)
+			return fmt.Sprintf("%d of %d pods are there", seen, wanted), seen == wanted || seen > 0 && len(f.waits) > 0 && len(nodes) >= len(f.starts)
 		}
 	})
 	return nodes
@@ -376,7 +376,7 @@ func (s *stage) tearDown() {
 			s.t.Error(err)
 		}
 	}
-	deadline, cancel := context.WithTimeout(ctx, patience)
+	deadline, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	err := await.Until(deadline, "the pods of "+s.ns+" are gone", pause, func(ctx context.Context) error {
 		if err := kube.CoreV1().Pods(s.ns).DeleteCollection(ctx, now, metav1.ListOptions{}); err != nil && !apierrors.IsNotFound(err) {

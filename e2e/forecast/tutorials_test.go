@@ -76,11 +76,11 @@ func TestTheFirstTutorialsPlanNamesTheEvictedWorker(t *testing.T) {
 	})
 	before := places(t, "low-prio-job")
 
-	said := saidOf(t, apply(t, terminal, "apply", variables("submit_high=true")...), "high-prio-job")
-	if want := []string{"default/low-prio-job-worker-1"}; !slices.Equal(said.certain, want) || len(said.either) > 0 {
-		t.Errorf("the plan names %v and %v, not %v:\n%s", said.certain, said.either, want, said.text)
+	f := parsePrinted(t, apply(t, terminal, "apply", variables("submit_high=true")...), "high-prio-job")
+	if want := []string{"default/low-prio-job-worker-1"}; !slices.Equal(f.certain, want) || len(f.either) > 0 {
+		t.Errorf("the plan names %v and %v, not %v:\n%s", f.certain, f.either, want, f.text)
 	}
-	providertest.ExpectSays(t, said.text, "job low-prio-job continues with 1 of 2 workers", "worker 0 on "+before["worker 1"]+" after its victim has terminated (grace period 30s)")
+	providertest.ExpectText(t, f.text, "job low-prio-job continues with 1 of 2 workers", "worker 0 on "+before["worker 1"]+" after its victim has terminated (grace period 30s)")
 	after := places(t, "high-prio-job")
 	var evicted []string
 	low := places(t, "low-prio-job")
@@ -89,8 +89,8 @@ func TestTheFirstTutorialsPlanNamesTheEvictedWorker(t *testing.T) {
 			evicted = append(evicted, "default/low-prio-job-"+strings.ReplaceAll(role, " ", "-"))
 		}
 	}
-	if wrong := said.differs(evicted, after); wrong != "" {
-		t.Errorf("%s\n%s", said.text, wrong)
+	if wrong := f.differs(evicted, after); wrong != "" {
+		t.Errorf("%s\n%s", f.text, wrong)
 	}
 }
 
@@ -117,14 +117,14 @@ func TestTheSecondTutorialsPlanNamesTheEvictedWorkload(t *testing.T) {
 	variables := func(more ...string) []string { return append([]string{"image=host"}, more...) }
 	t.Cleanup(func() { apply(t, terminal, "destroy", variables()...) })
 	printed := apply(t, terminal, "apply", variables("submit_low=true", "submit_high=false")...)
-	providertest.ExpectSays(t, printed, "Warning: low will start without evicting any pods", "admitted by ClusterQueue team with quota of t4", "the pod on gpu-1 immediately")
+	providertest.ExpectText(t, printed, "Warning: low will start without evicting any pods", "admitted by ClusterQueue team with quota of t4", "the pod on gpu-1 immediately")
 	low := workloadOf(t, "low")
 
-	said := saidOf(t, apply(t, terminal, "apply", variables("submit_low=true", "submit_high=true")...), "high")
-	if want := []string{"workload default/" + low.Name}; !slices.Equal(said.certain, want) || len(said.either) > 0 {
-		t.Errorf("the plan names %v and %v, not %v:\n%s", said.certain, said.either, want, said.text)
+	f := parsePrinted(t, apply(t, terminal, "apply", variables("submit_low=true", "submit_high=true")...), "high")
+	if want := []string{"workload default/" + low.Name}; !slices.Equal(f.certain, want) || len(f.either) > 0 {
+		t.Errorf("the plan names %v and %v, not %v:\n%s", f.certain, f.either, want, f.text)
 	}
-	providertest.ExpectSays(t, said.text, "task low is queued again, first in line", "the pod on gpu-1 after")
+	providertest.ExpectText(t, f.text, "task low is queued again, first in line", "the pod on gpu-1 after")
 	if now := workloadOf(t, "low"); !meta.IsStatusConditionTrue(now.Status.Conditions, kueue.WorkloadEvicted) {
 		t.Errorf("low was not evicted: %+v", now.Status.Conditions)
 	}

@@ -33,10 +33,10 @@ func Compile(ctx context.Context, root string, source Source, architecture strin
 	c.Dir = root
 	// What the environment says of processors must not reach the binary.
 	c.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+architecture, "GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=", "GOFIPS140=off")
-	var said bytes.Buffer
-	c.Stdout, c.Stderr = &said, &said
+	var output bytes.Buffer
+	c.Stdout, c.Stderr = &output, &output
 	if err := c.Run(); err != nil {
-		return nil, fmt.Errorf("build elastic-trainer for linux/%s in %s: %w: %s", architecture, root, err, strings.TrimSpace(said.String()))
+		return nil, fmt.Errorf("build elastic-trainer for linux/%s in %s: %w: %s", architecture, root, err, strings.TrimSpace(output.String()))
 	}
 	binary, err = os.ReadFile(out)
 	if err != nil {

@@ -48,8 +48,8 @@ func (c Container) Put(ctx context.Context, file string, data []byte) error {
 	}
 	command := c.engine.command(ctx, "cp", "-", c.id+":"+Output)
 	command.Stdin = &archive
-	if said, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("put %s into a container: %w: %s", path.Join(Output, file), err, bytes.TrimSpace(said))
+	if output, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("put %s into a container: %w: %s", path.Join(Output, file), err, bytes.TrimSpace(output))
 	}
 	return nil
 }
@@ -95,11 +95,11 @@ func (e Engine) command(ctx context.Context, arguments ...string) *exec.Cmd {
 // output is what a command of the client prints; its error has what it complained of.
 func (e Engine) output(ctx context.Context, arguments ...string) ([]byte, error) {
 	c := e.command(ctx, arguments...)
-	var said bytes.Buffer
-	c.Stderr = &said
+	var output bytes.Buffer
+	c.Stderr = &output
 	out, err := c.Output()
 	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w: %s", e.Client, arguments[0], err, strings.TrimSpace(said.String()))
+		return nil, fmt.Errorf("%s %s: %w: %s", e.Client, arguments[0], err, strings.TrimSpace(output.String()))
 	}
 	return out, nil
 }

@@ -18,7 +18,7 @@ import (
 var ErrNoEngine = errors.New("no container engine")
 
 // patience is how long an engine may take to say its version: longer than a socket-activated one needs to begin.
-const patience = 15 * time.Second
+const timeout = 15 * time.Second
 
 // Engine is a container engine that answers, reached by its command-line client: its contexts, DOCKER_HOST and rootless
 // sockets count as they do for the user's own commands.
@@ -61,18 +61,18 @@ func ask(ctx context.Context, client string, arguments ...string) (first, second
 	if _, err := exec.LookPath(client); err != nil {
 		return "", "", errors.New("not installed")
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	c := exec.CommandContext(ctx, client, arguments...)
 	c.WaitDelay = time.Second
-	var said bytes.Buffer
-	c.Stderr = &said
+	var output bytes.Buffer
+	c.Stderr = &output
 	out, err := c.Output()
 	if ctx.Err() != nil {
-		return "", "", fmt.Errorf("no answer in %v", patience)
+		return "", "", fmt.Errorf("no answer in %v", timeout)
 	}
 	if err != nil {
-		return "", "", fmt.Errorf("%w: %s", err, strings.TrimSpace(said.String()))
+		return "", "", fmt.Errorf("%w: %s", err, strings.TrimSpace(output.String()))
 	}
 	words := strings.Fields(string(out))
 	if len(words) != 2 {
@@ -85,8 +85,8 @@ func ask(ctx context.Context, client string, arguments ...string) (first, second
 func (e Engine) Load(ctx context.Context, tag name.Tag, image v1.Image) error {
 	c := e.command(ctx, "load")
 	archive, pipe := io.Pipe()
-	var said bytes.Buffer
-	c.Stdin, c.Stdout, c.Stderr = archive, &said, &said
+	var output bytes.Buffer
+	c.Stdin, c.Stdout, c.Stderr = archive, &output, &output
 	written := make(chan error, 1)
 	go func() {
 		err := WriteDocker(pipe, tag, image)
@@ -97,7 +97,7 @@ func (e Engine) Load(ctx context.Context, tag name.Tag, image v1.Image) error {
 	_ = archive.CloseWithError(err) // an engine that stopped reading must not keep the writer
 	writing := <-written
 	if err != nil {
-		return fmt.Errorf("load %s into %s: %w: %s", tag, e.Client, err, strings.TrimSpace(said.String()))
+		return fmt.Errorf("load %s into %s: %w: %s", tag, e.Client, err, strings.TrimSpace(output.String()))
 	}
 	return writing
 }

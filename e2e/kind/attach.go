@@ -24,7 +24,7 @@ func (c *Cluster) Environment() []string {
 }
 
 // Attach is the cluster that another process made for this one, and deletes.
-func Attach(ctx context.Context, say func(format string, args ...any)) (*Cluster, error) {
+func Attach(ctx context.Context, logf func(format string, args ...any)) (*Cluster, error) {
 	name, kubeconfig := os.Getenv(nameVariable), os.Getenv(kubeconfigVariable)
 	if name == "" || kubeconfig == "" {
 		return nil, ErrNoCluster
@@ -34,8 +34,8 @@ func Attach(ctx context.Context, say func(format string, args ...any)) (*Cluster
 		return nil, err
 	}
 	c := &Cluster{
-		Kubeconfig: kubeconfig, name: name, engine: engine, say: say,
-		provider: cluster.NewProvider(engine.provider(), cluster.ProviderWithLogger(progress{say})),
+		Kubeconfig: kubeconfig, name: name, engine: engine, logf: logf,
+		provider: cluster.NewProvider(engine.provider(), cluster.ProviderWithLogger(progress{logf})),
 	}
 	if err := c.findNodes(); err != nil {
 		return nil, err

@@ -31,7 +31,7 @@ type Options struct {
 	Workers int
 	Machine Machine
 	DataDir string // the workers have it at the same path, to read
-	Say     func(format string, args ...any)
+	Logf    func(format string, args ...any)
 }
 
 // Cluster is a cluster that is there.
@@ -43,7 +43,7 @@ type Cluster struct {
 	machine  Machine
 	engine   Engine
 	provider *cluster.Provider
-	say      func(format string, args ...any)
+	logf     func(format string, args ...any)
 	dir      string
 
 	ownNetwork bool // the engine had no network of kind's before
@@ -71,8 +71,8 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 		name:       options.Name,
 		machine:    options.Machine,
 		engine:     options.Engine,
-		provider:   cluster.NewProvider(options.Engine.provider(), cluster.ProviderWithLogger(progress{options.Say})),
-		say:        options.Say,
+		provider:   cluster.NewProvider(options.Engine.provider(), cluster.ProviderWithLogger(progress{options.Logf})),
+		logf:       options.Logf,
 		dir:        options.Dir,
 	}
 	if err := c.deleteNodes(); err != nil {
@@ -123,7 +123,7 @@ func (c *Cluster) create(ctx context.Context, options Options, machineDir string
 		c.SaveLogs(filepath.Join(c.dir, "logs"))
 		return explain(err)
 	}
-	c.say("cluster %s: %d nodes are Ready after %.0f s, each worker with %d CPUs and %s", c.name, len(c.names),
+	c.logf("cluster %s: %d nodes are Ready after %.0f s, each worker with %d CPUs and %s", c.name, len(c.names),
 		time.Since(began).Seconds(), c.machine.CPUs, c.machine.Memory.String())
 	return nil
 }

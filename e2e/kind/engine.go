@@ -51,7 +51,7 @@ func FindEngine(ctx context.Context) (Engine, error) {
 	return Engine{}, fmt.Errorf("%w: %s", ErrNoEngine, strings.Join(tried, ", "))
 }
 
-// Limits of what an engine is asked for.
+// Limits of the requests to an engine.
 const (
 	answerLimit = 20 * time.Second
 	nodeLimit   = time.Minute
@@ -76,14 +76,14 @@ func (e Engine) provider() cluster.ProviderOption {
 func (e Engine) run(ctx context.Context, limit time.Duration, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	var output, complaints bytes.Buffer
+	var output, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, e.command, args...)
-	cmd.Stdout, cmd.Stderr = &output, &complaints
+	cmd.Stdout, cmd.Stderr = &output, &stderr
 	if err := cmd.Run(); err != nil {
 		if ctx.Err() != nil {
 			err = fmt.Errorf("no answer within %s", limit)
 		}
-		return "", fmt.Errorf("%s %s: %w: %s", e.command, strings.Join(args, " "), err, strings.TrimSpace(complaints.String()))
+		return "", fmt.Errorf("%s %s: %w: %s", e.command, strings.Join(args, " "), err, strings.TrimSpace(stderr.String()))
 	}
 	return output.String(), nil
 }

@@ -26,13 +26,13 @@ func (c *Cluster) SaveLogs(dir string) {
 	case err := <-done:
 		if err != nil {
 			path := filepath.Join(dir, "missing.txt")
-			c.say("not every log could be kept: %s says which", path)
+			c.logf("not every log could be kept: %s says which", path)
 			if err := os.WriteFile(path, []byte(err.Error()+"\n"), 0o644); err != nil {
-				c.say("%v", err)
+				c.logf("%v", err)
 			}
 		}
 	case <-time.After(keepLimit):
-		c.say("not every log could be kept in %s within %s", dir, keepLimit)
+		c.logf("not every log could be kept in %s within %s", dir, keepLimit)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 
 // progress passes kind's own messages on, a line each.
 type progress struct {
-	say func(format string, args ...any)
+	logf func(format string, args ...any)
 }
 
 var (
@@ -27,7 +27,7 @@ func (p progress) V(level log.Level) log.InfoLogger {
 
 func (p progress) Info(message string) {
 	if message = strings.TrimSpace(message); message != "" {
-		p.say("kind: %s", message)
+		p.logf("kind: %s", message)
 	}
 }
 

@@ -27,9 +27,9 @@ func TestAClusterIsReadyWhenEveryNodeIsAndTheWorkersHaveTheirSize(t *testing.T) 
 		t.Fatalf("workers %s", got)
 	}
 	for name, test := range map[string]struct {
-		bend func(nodes []corev1.Node) []corev1.Node
-		node string
-		says string
+		bend     func(nodes []corev1.Node) []corev1.Node
+		node     string
+		wantText string
 	}{
 		"all is well": {bend: func(n []corev1.Node) []corev1.Node { return n }},
 		"the control plane may have another size": {
@@ -40,7 +40,7 @@ func TestAClusterIsReadyWhenEveryNodeIsAndTheWorkersHaveTheirSize(t *testing.T) 
 		},
 		"a node is missing": {
 			bend: func(n []corev1.Node) []corev1.Node { return n[:2] },
-			node: "c-worker2", says: "it has not registered",
+			node: "c-worker2", wantText: "it has not registered",
 		},
 		"a kubelet says that it is not ready": {
 			bend: func(n []corev1.Node) []corev1.Node {
@@ -49,32 +49,32 @@ func TestAClusterIsReadyWhenEveryNodeIsAndTheWorkersHaveTheirSize(t *testing.T) 
 				}
 				return n
 			},
-			node: "c-worker", says: "it is not Ready: KubeletNotReady: cni plugin not initialized",
+			node: "c-worker", wantText: "it is not Ready: KubeletNotReady: cni plugin not initialized",
 		},
 		"a kubelet has said nothing yet": {
 			bend: func(n []corev1.Node) []corev1.Node { n[0].Status.Conditions = nil; return n },
-			node: "c-control-plane", says: "it is not Ready, and has not said why",
+			node: "c-control-plane", wantText: "it is not Ready, and has not said why",
 		},
 		"a worker has the host's CPUs": {
 			bend: func(n []corev1.Node) []corev1.Node {
 				n[2].Status.Capacity[corev1.ResourceCPU] = resource.MustParse("2")
 				return n
 			},
-			node: "c-worker2", says: "it reports 2 CPUs instead of 4",
+			node: "c-worker2", wantText: "it reports 2 CPUs instead of 4",
 		},
 		"a worker has the host's memory": {
 			bend: func(n []corev1.Node) []corev1.Node {
 				n[2].Status.Capacity[corev1.ResourceMemory] = resource.MustParse("24684096Ki")
 				return n
 			},
-			node: "c-worker2", says: "it reports 24684096Ki memory instead of 15Gi",
+			node: "c-worker2", wantText: "it reports 24684096Ki memory instead of 15Gi",
 		},
 		"the system's share is missing": {
 			bend: func(n []corev1.Node) []corev1.Node {
 				n[1].Status.Allocatable[corev1.ResourceCPU] = resource.MustParse("4")
 				return n
 			},
-			node: "c-worker", says: "it reports 4 allocatable CPUs instead of 3920m",
+			node: "c-worker", wantText: "it reports 4 allocatable CPUs instead of 3920m",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -82,8 +82,8 @@ func TestAClusterIsReadyWhenEveryNodeIsAndTheWorkersHaveTheirSize(t *testing.T) 
 			if test.node == "" && len(found) == 0 {
 				return
 			}
-			if len(found) != 1 || found[test.node] != test.says {
-				t.Errorf("found %v, want %q of %q", found, test.says, test.node)
+			if len(found) != 1 || found[test.node] != test.wantText {
+				t.Errorf("found %v, want %q of %q", found, test.wantText, test.node)
 			}
 		})
 	}

@@ -122,12 +122,12 @@ func workload(name string) *kueue.Workload {
 
 func TestAWorkloadKeepsItsPodsTemplateAndTakesAnAdmission(t *testing.T) {
 	workloads := provided(t).Kueue().Workloads(cluster.Namespace(t))
-	asked := workload("admitted")
-	created, err := workloads.Create(t.Context(), asked, metav1.CreateOptions{})
+	requested := workload("admitted")
+	created, err := workloads.Create(t.Context(), requested, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(asked.Spec.PodSets[0].Template, created.Spec.PodSets[0].Template); diff != "" {
+	if diff := cmp.Diff(requested.Spec.PodSets[0].Template, created.Spec.PodSets[0].Template); diff != "" {
 		t.Errorf("the pods' template (-sent +stored):\n%s", diff)
 	}
 	if created.Spec.Active == nil || !*created.Spec.Active {

@@ -119,7 +119,7 @@ func TestEveryResourceIsImportedByItsIdentity(t *testing.T) {
 	}
 	r := newTerminal(t)
 	printed := r.apply(t, "imported", config)
-	expectSays(t, printed, fmt.Sprintf("Apply complete! Resources: %d imported, 0 added, 0 changed, 0 destroyed", len(all)))
+	expectText(t, printed, fmt.Sprintf("Apply complete! Resources: %d imported, 0 added, 0 changed, 0 destroyed", len(all)))
 	r.expectNoChanges(t, config)
 }
 
@@ -178,12 +178,12 @@ resource "terraform_data" "nodes" {
 			policy := func() any { return k.fieldsOf(k.live(t, name))["stopPolicy"] }
 			r := newTerminal(t)
 			printed := r.apply(t, "created", config("1.36"))
-			expectSays(t, printed, "action.elastic_queue_hold.created", "admits nothing more; what runs continues")
+			expectText(t, printed, "action.elastic_queue_hold.created", "admits no further workloads; running workloads continue")
 			if got := policy(); got != "Hold" {
 				t.Errorf("after the creation the stop policy is %v", got)
 			}
 			printed = r.apply(t, "updated", config("1.37"))
-			expectSays(t, printed, "what runs is evicted and waits", "admits again")
+			expectText(t, printed, "running workloads are evicted and queued again", "admits workloads again")
 			if got := policy(); got != "None" {
 				t.Errorf("after the update the stop policy is %v", got)
 			}

@@ -52,7 +52,7 @@ func TestTheKubeconfigMayBeNamedInEveryWay(t *testing.T) {
 }
 
 func TestContradictionsAreRefusedWithTheAttribute(t *testing.T) {
-	for contradiction, c := range map[string]struct{ lines, says string }{
+	for contradiction, c := range map[string]struct{ lines, wantText string }{
 		"insecure with a CA":         {"insecure = true\n cluster_ca_certificate = file(\"%CA%\")", "insecure and cluster_ca_certificate contradict each other"},
 		"a CA that is no PEM":        {`cluster_ca_certificate = "/etc/ca.crt"`, `write file("…")`},
 		"a CA in base64":             {"cluster_ca_certificate = filebase64(\"%CA%\")", "write base64decode(…) around it"},
@@ -73,7 +73,7 @@ func TestContradictionsAreRefusedWithTheAttribute(t *testing.T) {
 			steps(t, resource.TestStep{
 				Config:      "provider \"elastic\" {\n" + lines + "\n}\n" + priorityClass("contradiction", "value = 1"),
 				PlanOnly:    true,
-				ExpectError: says(c.says),
+				ExpectError: wantText(c.wantText),
 			})
 		})
 	}

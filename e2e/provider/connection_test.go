@@ -42,8 +42,8 @@ const unknownHost = `
 
 func TestWithoutAClusterTheErrorNamesWhatToDo(t *testing.T) {
 	for where, c := range map[string]struct {
-		config string
-		says   []string
+		config   string
+		wantText []string
 	}{
 		"no cluster is configured": {`provider "elastic" {}`, []string{
 			"No cluster is configured", "config_path (or KUBE_CONFIG_PATH), host (or KUBE_HOST), or in_cluster = true", "never reads ~/.kube/config", "never assumes localhost",
@@ -61,7 +61,7 @@ func TestWithoutAClusterTheErrorNamesWhatToDo(t *testing.T) {
 		"it is not in a pod": {`provider "elastic" { in_cluster = true }`, []string{"in_cluster", "service account token"}},
 	} {
 		t.Run(where, func(t *testing.T) {
-			steps(t, resource.TestStep{Config: c.config + "\n" + priorityClass("nowhere", "value = 1"), ExpectError: says(c.says...)})
+			steps(t, resource.TestStep{Config: c.config + "\n" + priorityClass("nowhere", "value = 1"), ExpectError: wantText(c.wantText...)})
 		})
 	}
 }
@@ -74,14 +74,14 @@ func TestAServerThatAcceptsAndIsSilentIsNamed(t *testing.T) {
 	t.Cleanup(func() { _ = listener.Close() })
 	steps(t, resource.TestStep{
 		Config:      fmt.Sprintf("provider \"elastic\" { host = \"https://%s\" }\n", listener.Addr()) + priorityClass("silent", "value = 1"),
-		ExpectError: says(listener.Addr().String(), "cannot be reached", "no connection within 8s"),
+		ExpectError: wantText(listener.Addr().String(), "cannot be reached", "no connection within 8s"),
 	})
 }
 
 func TestAnUntrustedServerIsNamed(t *testing.T) {
 	steps(t, resource.TestStep{
 		Config:      fmt.Sprintf("provider \"elastic\" { host = %q }\n", adminConfig(t).Host) + priorityClass("untrusted", "value = 1"),
-		ExpectError: says("is not trusted", "signed by an unknown authority", "cluster_ca_certificate"),
+		ExpectError: wantText("is not trusted", "signed by an unknown authority", "cluster_ca_certificate"),
 	})
 }
 
@@ -100,7 +100,7 @@ func TestARefreshWithAHostThatIsNotKnownNamesTheAttribute(t *testing.T) {
 		resource.TestStep{Config: config(`"a"`)}, // known at apply: it is made
 		resource.TestStep{
 			Config:      config(`"b"`), // and is not known while planning its replacement
-			ExpectError: says("Unknown cluster", "attribute host is not known until apply", "-target"),
+			ExpectError: wantText("Unknown cluster", "attribute host is not known until apply", "-target"),
 		},
 		resource.TestStep{Config: config(`"a"`), ConfigPlanChecks: planned(plancheck.ResourceActionNoop)},
 	)
@@ -115,7 +115,7 @@ func TestTheWrongClusterIsRefused(t *testing.T) {
 	steps(t,
 		resource.TestStep{
 			Config:      asAdmin(`expected_cluster_uid = "00000000-0000-0000-0000-000000000000"`) + config,
-			ExpectError: says("This is not the expected cluster", string(namespace.UID), "Nothing was changed"),
+			ExpectError: wantText("This is not the expected cluster", string(namespace.UID), "Nothing was changed"),
 		},
 		resource.TestStep{
 			Config:           asAdmin(fmt.Sprintf("expected_cluster_uid = %q", namespace.UID)) + config,
@@ -131,16 +131,16 @@ func TestMissingPermissionsAreNamed(t *testing.T) {
 	steps(t,
 		resource.TestStep{
 			Config: nobody + class,
-			ExpectError: says(`"system:serviceaccount:default:nobody" may not create priorityclasses.scheduling.k8s.io in the whole cluster`,
+			ExpectError: wantText(`"system:serviceaccount:default:nobody" may not create priorityclasses.scheduling.k8s.io in the whole cluster`,
 				"Missing are:", "get, list, watch, create, patch, delete of clusterqueues.kueue.x-k8s.io", "get, list, create, patch, delete of priorityclasses.scheduling.k8s.io",
 				"kubectl create clusterrolebinding default-nobody-elastic-admin --clusterrole=elastic-admin --serviceaccount=default:nobody"),
 		},
-		resource.TestStep{Config: providertest.Connection(admin, "expired", "") + class, ExpectError: says("does not accept the credentials (401 Unauthorized)")},
+		resource.TestStep{Config: providertest.Connection(admin, "expired", "") + class, ExpectError: wantText("does not accept the credentials (401 Unauthorized)")},
 	)
 }
 
-// TestTheServerMayAskForPatience covers the answers after which a request is sent again.
-func TestTheServerMayAskForPatience(t *testing.T) {
+// TestClientRetriesAfterTheTimeThatTheServerSets covers the answers after which a request is sent again.
+func TestClientRetriesAfterTheTimeThatTheServerSets(t *testing.T) {
 	for answer, reply := range map[string]func(http.ResponseWriter){
 		"429 with Retry-After": func(w http.ResponseWriter) {
 			w.Header().Set("Retry-After", "0")

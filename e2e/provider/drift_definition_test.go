@@ -18,25 +18,25 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 )
 
-// asked is a training job's definition as the attributes have it: plain values by the attributes' names.
-type asked map[string]any
+// requested is a training job's definition as the attributes have it: plain values by the attributes' names.
+type requested map[string]any
 
 // definitionOf reads the definition in a job's ConfigMap.
-func definitionOf(t *testing.T, name string) asked {
+func definitionOf(t *testing.T, name string) requested {
 	t.Helper()
 	d, err := trainingjob.ParseDefinition(jobConfig(t, name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := asked{}
+	a := requested{}
 	maps.Copy(a, plainOf(t, d.Job))
 	maps.Copy(a, plainOf(t, d.Settings))
 	workers := a["workers"].(map[string]any)
 	workers["min"], workers["max"] = float64(d.Min), float64(d.Max)
 	if r := d.Job.Restart; r != nil {
-		workers["processes"], workers["restart_interval_seconds"] = float64(r.Processes), float64(r.IntervalSeconds)
+		workers["restart_interval_seconds"] = float64(r.IntervalSeconds)
 	}
-	for key, value := range map[string]any{"command": a["command"], "elastic": a["elastic"], "step": a["step"], "min_priority_class_name": d.MinPriorityClassName} {
+	for key, value := range map[string]any{"command": a["command"], "elastic": a["elastic"], "processes": a["processes"], "step": a["step"], "min_priority_class_name": d.MinPriorityClassName} {
 		if value != nil && value != "" {
 			workers[key] = value
 		}
@@ -95,7 +95,7 @@ func renameSeconds(pod any, from, to string) {
 }
 
 // data is the ConfigMap's data for a changed definition; its error is the reason why no job can have it.
-func (a asked) data(like trainingjob.Definition) (map[string]string, error) {
+func (a requested) data(like trainingjob.Definition) (map[string]string, error) {
 	whole, err := json.Marshal(a)
 	if err != nil {
 		return nil, err
@@ -134,8 +134,8 @@ func (a asked) data(like trainingjob.Definition) (map[string]string, error) {
 	if d.Queue != nil {
 		d.Queue.Topology = numbers.Topology
 	}
-	d.Job.Elastic, d.Job.Step = numbers.Workers.Elastic, numbers.Workers.Step
-	if r := (trainingjob.Restart{Processes: numbers.Workers.Processes, IntervalSeconds: numbers.Workers.RestartInterval}); r != (trainingjob.Restart{}) {
+	d.Job.Elastic, d.Job.ProcessesPerWorker, d.Job.Step = numbers.Workers.Elastic, numbers.Workers.Processes, numbers.Workers.Step
+	if r := (trainingjob.Restart{IntervalSeconds: numbers.Workers.RestartInterval}); r != (trainingjob.Restart{}) {
 		d.Job.Restart = &r
 	}
 	d.Min, d.Max, d.MinPriorityClassName = numbers.Workers.Min, numbers.Workers.Max, numbers.Workers.MinPriorityClassName
@@ -329,8 +329,8 @@ var driftingJobs = []string{
 var ofTheJob = []string{"labels", "annotations", "active_deadline_seconds"}
 
 // TestDriftOfEveryAttributeOfATrainingJobIsPlannedAndCorrected changes the master's input as another field manager:
-// the value of each attribute, in groups (driftGroups); the plan names all of a group. A change that replaces the job, which
-// takes a while, is applied once for each attribute of the resource, and otherwise set back by the other manager.
+// the value of each attribute, in groups (driftGroups); the plan names all of a group. A change that replaces the job,
+// which takes a while, is applied once for each attribute of the resource, and otherwise set back by the other manager.
 func TestDriftOfEveryAttributeOfATrainingJobIsPlannedAndCorrected(t *testing.T) {
 	t.Parallel()
 	server := providertest.NewServer(t, map[string]string{"config_path": adminKubeconfig()})
@@ -357,7 +357,7 @@ func TestDriftOfEveryAttributeOfATrainingJobIsPlannedAndCorrected(t *testing.T) 
 			leaves, other := placesIn(attributes, original, ""), map[string]any{}
 			for path, value := range leaves {
 				for _, candidate := range otherPlain(value) {
-					changed := asked(with(map[string]any(original), path, candidate).(map[string]any))
+					changed := requested(with(map[string]any(original), path, candidate).(map[string]any))
 					if data, err := changed.data(like); err == nil && !maps.Equal(data, before) {
 						other[path] = candidate
 						break
@@ -384,7 +384,7 @@ func TestDriftOfEveryAttributeOfATrainingJobIsPlannedAndCorrected(t *testing.T) 
 				for _, path := range group {
 					changed = with(changed, path, other[path]).(map[string]any)
 				}
-				data, err := asked(changed).data(like)
+				data, err := requested(changed).data(like)
 				if err != nil { // together they are no job
 					if len(group) == 1 {
 						t.Fatalf("%s: %v", group[0], err)
@@ -425,8 +425,8 @@ func TestDriftOfEveryAttributeOfATrainingJobIsPlannedAndCorrected(t *testing.T) 
 	}
 }
 
-// driftGroups splits items twice into groups of at most six: neighbours, and items that are far apart. Each item is changed
-// with two different sets of companions, so that a defect that one companion hides shows in the other group.
+// driftGroups splits items twice into groups of at most six: neighbours, and items that are far apart. Each item is
+// changed with two different sets of companions, so that a defect that one companion hides shows in the other group.
 func driftGroups[T any](items []T) [][]T {
 	const size = 6
 	groups := slices.Collect(slices.Chunk(items, size))

@@ -24,6 +24,7 @@ var driftingTasks = map[string]string{
 	run                = "true"
 	setup              = "true"
 	num_nodes          = 2
+	rejoin             = true
 	env                = { LOG = "debug" }
 	workdir            = { "train.py" = "x = 1" }
 	image              = "registry.invalid/nobody:0"

@@ -252,7 +252,7 @@ func TestWhatOthersChangeAfterThePlanIsAConflictThatNamesAll(t *testing.T) {
 					t.Errorf("the error does not name %s:\n%s", path, wrong[0].Detail)
 				}
 			}
-			expectSays(t, wrong[0].Detail, `written by "`+driftTester+`"`, "the plan was made for", "terraform plan again", "ignore_changes = [", "force_conflicts = true")
+			expectText(t, wrong[0].Detail, `written by "`+driftTester+`"`, "the plan was made for", "terraform plan again", "ignore_changes = [", "force_conflicts = true")
 			if is := d.get(t, d.name).GetResourceVersion(); is != was {
 				t.Errorf("the object was changed")
 			}
@@ -379,7 +379,7 @@ func TestAQueueThatAnActionHoldsStaysHeldUntilItIsReleased(t *testing.T) {
 				d.Refresh(t)
 				d.Configure(t, "name = \""+d.name+"\"\n"+d.reduced+"\n labels = { team = \""+label+"\" }")
 				planned := d.Plan(t)
-				expectSays(t, texts(planned.Diagnostics), "is stopped by an action", action+" set", "elastic_queue_release")
+				expectText(t, texts(planned.Diagnostics), "is stopped by an action", "set by the action "+action, "elastic_queue_release")
 				if wrong := d.Apply(t, planned); len(wrong) > 0 {
 					t.Fatal(texts(wrong))
 				}
@@ -401,7 +401,7 @@ func TestAPlanWarnsThatItReleasesAHeldQueueWhoseStopPolicyIsConfigured(t *testin
 		do("elastic_queue_hold")
 		d.Refresh(t)
 		planned := d.Plan(t)
-		expectSays(t, texts(ofDrift(planned.Diagnostics)), `stop_policy: "Hold", written by "terraform-provider-elastic-queue-hold" at`,
+		expectText(t, texts(ofDrift(planned.Diagnostics)), `stop_policy: "Hold", written by "terraform-provider-elastic-queue-hold" at`,
 			"releases the queue", "ignore_changes = [stop_policy]")
 		if wrong := d.Apply(t, planned); len(wrong) > 0 {
 			t.Error(texts(wrong))

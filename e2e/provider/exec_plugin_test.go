@@ -69,11 +69,11 @@ func TestAnExecPluginsCredentialIsUsed(t *testing.T) {
 				t.Fatal(err)
 			}
 			steps(t,
-				resource.TestStep{Config: config("logout") + class, ExpectError: says(filepath.Base(plugin), "exit code 3")},
+				resource.TestStep{Config: config("logout") + class, ExpectError: wantText(filepath.Base(plugin), "exit code 3")},
 				resource.TestStep{Config: config("token") + class, ConfigPlanChecks: planned(plancheck.ResourceActionCreate)},
 			)
-			if said, err := os.ReadFile(calls); err != nil || !strings.Contains(string(said), "called") {
-				t.Errorf("the plugin was not called: %q, %v", said, err)
+			if output, err := os.ReadFile(calls); err != nil || !strings.Contains(string(output), "called") {
+				t.Errorf("the plugin was not called: %q, %v", output, err)
 			}
 		})
 	}

@@ -158,7 +158,7 @@ func TestKueueResourcesLive(t *testing.T) {
 	forbidMarked(t)
 	printed := r.refuses(t, when, everyKind(asAdmin(""), name, func(k kueueKind) string { return k.reduced + "\n labels = { refuse = \"me\" }" }))
 	for _, k := range kinds {
-		expectSays(t, printed, "Cannot update "+k.ref(name), "marked objects are refused")
+		expectText(t, printed, "Cannot update "+k.ref(name), "marked objects are refused")
 	}
 	r.expectNoChanges(t, config)
 
@@ -217,7 +217,7 @@ func TestKueueResourcesAreImported(t *testing.T) {
 		return k.updated
 	})
 	printed := r.apply(t, "imported", config+imports.String())
-	expectSays(t, printed, fmt.Sprintf("Apply complete! Resources: %d imported, 0 added, 0 changed, 0 destroyed", len(kueueKinds())))
+	expectText(t, printed, fmt.Sprintf("Apply complete! Resources: %d imported, 0 added, 0 changed, 0 destroyed", len(kueueKinds())))
 
 	t.Log("what is removed from the configuration then is removed from the object, though somebody else had written it")
 	config = everyKind(asAdmin(""), name, func(k kueueKind) string { return k.reduced })
@@ -258,14 +258,14 @@ func TestKueueResourcesDoNotAdopt(t *testing.T) {
 	}
 	printed := r.refuses(t, "when it exists", everyKind(asAdmin(""), name, func(k kueueKind) string { return k.created }))
 	for _, k := range kueueKinds() {
-		expectSays(t, printed, "Cannot create "+k.ref(name), "exists already", "written by kubectl-create", "terraform import "+k.resource+".ADDRESS")
+		expectText(t, printed, "Cannot create "+k.ref(name), "exists already", "written by kubectl-create", "terraform import "+k.resource+".ADDRESS")
 	}
 	forbidMarked(t)
 	printed = r.refuses(t, "when the API server refuses it", everyKind(asAdmin(""), "marked", func(k kueueKind) string {
 		return k.created + "\n labels = { refuse = \"me\" }"
 	}))
 	for _, k := range kueueKinds() {
-		expectSays(t, printed, "Cannot create "+k.ref("marked"), "marked objects are refused")
+		expectText(t, printed, "Cannot create "+k.ref("marked"), "marked objects are refused")
 	}
 }
 

@@ -54,7 +54,7 @@ func (r *terminal) plans(t *testing.T, config string, sentences ...string) strin
 		t.Errorf("plan exited with %d:\n%s", code, printed)
 	}
 	if len(sentences) > 0 {
-		expectSays(t, printed, sentences...)
+		expectText(t, printed, sentences...)
 	} else if strings.Contains(printed, "Warning") {
 		t.Errorf("a warning:\n%s", printed)
 	}
@@ -65,12 +65,12 @@ func TestMistakesAreReportedAtTheirAttribute(t *testing.T) {
 	r := newTerminal(t)
 	for mistake, c := range map[string]struct {
 		resource, lines string
-		says            []string
+		wantText        []string
 	}{
 		"a limit without a cohort": {"elastic_cluster_queue", quotaOf(`"f"`, `, borrowing_limit = "1"`), []string{
-			"Kueue would refuse this ClusterQueue", "with elastic_cluster_queue.test,", "resource_groups[0].flavors[0].resources[0].borrowing_limit:", "cohort_name",
+			"Kueue would reject this ClusterQueue", "with elastic_cluster_queue.test,", "resource_groups[0].flavors[0].resources[0].borrowing_limit:", "cohort_name",
 		}},
-		"no level":                 {"elastic_topology", `levels = []`, []string{"Kueue would refuse this Topology", "levels:", "must have at least one entry"}},
+		"no level":                 {"elastic_topology", `levels = []`, []string{"Kueue would reject this Topology", "levels:", "must have at least one entry"}},
 		"a quantity that is none":  {"elastic_cluster_queue", strings.ReplaceAll(quotaOf(`"f"`, ""), `"4"`, `"4GB"`), []string{`"4GB" is not a Kubernetes quantity; did you mean 4G or 4Gi?`}},
 		"a value beyond an int32":  {"elastic_workload_priority_class", `value = 3000000000`, []string{"must be between -2147483648 and 2147483647"}},
 		"a namespace's name":       {"elastic_local_queue", "cluster_queue = \"q\"\n namespace = \"Team A\"", []string{"Invalid name for a namespace"}},
@@ -87,7 +87,7 @@ func TestMistakesAreReportedAtTheirAttribute(t *testing.T) {
 			if code == 0 {
 				t.Errorf("validate accepts it:\n%s", printed)
 			}
-			expectSays(t, printed, c.says...)
+			expectText(t, printed, c.wantText...)
 		})
 	}
 }
@@ -99,7 +99,7 @@ func TestARuleAboutUnknownValuesIsCheckedWhenTheyAreKnown(t *testing.T) {
 		  input = "-4"
 		}
 		`+kindOf(t, "elastic_cluster_queue").block("test", "later", strings.ReplaceAll(quotaOf(`"f"`, ""), `"4"`, "terraform_data.later.output")))
-	expectSays(t, printed, "Plan: 2 to add", "Kueue would refuse this ClusterQueue", "nominal_quota:", "must not be negative")
+	expectText(t, printed, "Plan: 2 to add", "Kueue would reject this ClusterQueue", "nominal_quota:", "must not be negative")
 }
 
 func TestPlanningAQueueNeedsNoCluster(t *testing.T) {
@@ -119,7 +119,7 @@ func TestPlanningAQueueNeedsNoCluster(t *testing.T) {
 			provider "elastic" {
 			  host = terraform_data.cluster.output
 			}`+referring("nowhere"))
-		expectSays(t, printed, "Plan: 4 to add")
+		expectText(t, printed, "Plan: 4 to add")
 	})
 }
 
@@ -179,15 +179,15 @@ func TestNamesOfWhatIsNotThereAreWarnedAbout(t *testing.T) {
 		  parent_name = "missing-cohort"
 		}`, "Warning")
 	for _, sentences := range [][]string{
-		{"Warning: ClusterQueue missing-queue is not there", `cluster_queue names ClusterQueue "missing-queue", which neither exists in the cluster nor is planned before this`, "(elastic_cluster_queue.NAME.name)", "inactive until the ClusterQueue exists"},
-		{"Warning: ResourceFlavor missing-flavor is not there", "resource_groups[0].flavors[1].name names ResourceFlavor"},
-		{"Warning: AdmissionCheck missing-check is not there", "admission_checks_strategy.admission_checks[0].name names"},
-		{"Warning: Topology missing-topology is not there", "topology_name names"},
-		{"Warning: Cohort missing-cohort is not there", "parent_name names"},
+		{"Warning: ClusterQueue missing-queue not found", `cluster_queue refers to ClusterQueue "missing-queue", which does not exist and is not planned before this resource`, "(elastic_cluster_queue.NAME.name)", "inactive until the ClusterQueue exists"},
+		{"Warning: ResourceFlavor missing-flavor not found", "resource_groups[0].flavors[1].name refers to ResourceFlavor"},
+		{"Warning: AdmissionCheck missing-check not found", "admission_checks_strategy.admission_checks[0].name refers to"},
+		{"Warning: Topology missing-topology not found", "topology_name refers to"},
+		{"Warning: Cohort missing-cohort not found", "parent_name refers to"},
 	} {
-		expectSays(t, printed, sentences...)
+		expectText(t, printed, sentences...)
 	}
-	if strings.Contains(printed, "warned-there is not there") {
+	if strings.Contains(printed, "warned-there not found") {
 		t.Errorf("an existing object is reported as missing:\n%s", printed)
 	}
 	requests := p.take()
@@ -224,9 +224,9 @@ func TestAQueueThatNeverPreemptsIsWarnedAbout(t *testing.T) {
 	queue := func(lines string) string {
 		return "resource \"elastic_cluster_queue\" \"q\" {\n  name = \"never\"\n" + lines + "\n}\n"
 	}
-	const says = "Warning: ClusterQueue never never preempts"
-	printed := r.plans(t, asAdmin("")+class("low", 1)+class("high", 2)+queue(""), says, `priorities decide who is next in the queue`, `within_cluster_queue = "LowerPriority"`)
-	if n := len(regexp.MustCompile(says).FindAllString(printed, -1)); n != 1 {
+	const wantText = "Warning: ClusterQueue never never preempts"
+	printed := r.plans(t, asAdmin("")+class("low", 1)+class("high", 2)+queue(""), wantText, `priorities only determine the order in the queue`, `within_cluster_queue = "LowerPriority"`)
+	if n := len(regexp.MustCompile(wantText).FindAllString(printed, -1)); n != 1 {
 		t.Errorf("it is reported %d times:\n%s", n, printed)
 	}
 	for silence, config := range map[string]string{
@@ -268,7 +268,7 @@ func TestSpellingsOfOneQuantityAreEqual(t *testing.T) {
 	r.apply(t, "created", queue("3000m", "1024Mi"))
 	r.expectNoChanges(t, strings.ReplaceAll(queue("3", "1Gi"), `"2000m"`, `"2"`))
 	printed := r.apply(t, "with one changed and one spelled differently", queue("4", "1Gi"))
-	expectSays(t, printed, `~ nominal_quota = "3000m" -> "4"`)
+	expectText(t, printed, `~ nominal_quota = "3000m" -> "4"`)
 	if strings.Contains(printed, "1Gi") {
 		t.Errorf("the other is planned, too:\n%s", printed)
 	}

@@ -66,7 +66,7 @@ func TestWaitForActiveWaitsForTheConditionActive(t *testing.T) {
 			if code != 0 {
 				t.Fatalf("apply exited with %d:\n%s", code, printed)
 			}
-			expectSays(t, printed, "Warning: "+k.ref(name)+" is not active yet", "Waited 2s for its condition Active to be True", "the time for it was up")
+			expectText(t, printed, "Warning: "+k.ref(name)+" is not active yet", "Waited 2s for its condition Active to be True", "the time limit was reached")
 			r.expectNoChanges(t, asAdmin("")+k.block("test", name, changed))
 		})
 	}
@@ -84,7 +84,7 @@ func TestAWaitThatEndsWithoutActiveIsAWarning(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("apply exited with %d:\n%s", code, printed)
 	}
-	expectSays(t, printed, "Warning: ClusterQueue inactive is not active yet", "the time for it was up", "The ClusterQueue exists",
+	expectText(t, printed, "Warning: ClusterQueue inactive is not active yet", "the time limit was reached", "The ClusterQueue exists",
 		"Its condition Active is False, reason FlavorNotFound: Can't admit new workloads: references missing ResourceFlavor(s): spot.")
 	if strings.Contains(printed, "tainted") {
 		t.Errorf("it is tainted:\n%s", printed)
@@ -103,7 +103,7 @@ func TestWhatHoldsADeletionIsNamed(t *testing.T) {
 	for behaviour, c := range map[string]struct {
 		resource string
 		holder   func(t *testing.T)
-		says     []string
+		wantText []string
 	}{
 		"a flavor by a queue": {
 			"elastic_resource_flavor", queueWith(`{"resourceGroups":[{"coveredResources":["cpu"],"flavors":[{"name":"held","resources":[{"name":"cpu","nominalQuota":1}]}]}]}`),
@@ -133,12 +133,12 @@ func TestWhatHoldsADeletionIsNamed(t *testing.T) {
 			if code == 0 {
 				t.Errorf("destroy did not fail:\n%s", printed)
 			}
-			expectSays(t, printed, append([]string{k.ref(name) + " is not deleted yet", "held by finalizers: " + inUse}, c.says...)...)
+			expectText(t, printed, append([]string{k.ref(name) + " is not deleted yet", "held by finalizers: " + inUse}, c.wantText...)...)
 			if strings.Contains(printed, "holder-finished") {
 				t.Errorf("what has finished holds nothing:\n%s", printed)
 			}
 			printed, _ = r.run(t, config, "plan")
-			expectSays(t, printed, "No changes.", k.ref(name)+" is being deleted", "held by finalizers: "+inUse)
+			expectText(t, printed, "No changes.", k.ref(name)+" is being deleted", "held by finalizers: "+inUse)
 			k.patch(t, name, "kueue", `{"metadata":{"finalizers":null}}`)
 			if printed, code := r.run(t, config, "destroy", "-auto-approve"); code != 0 {
 				t.Errorf("destroy exited with %d:\n%s", code, printed)
@@ -207,15 +207,15 @@ func TestAClusterWithoutKueueIsReported(t *testing.T) {
 		r.run(t, config, "destroy", "-auto-approve")
 	})
 	r.plans(t, config) // which needs nothing of the cluster, and warns of nothing that may be installed by then
-	expectSays(t, r.refuses(t, "without Kueue", config), "Cannot create LocalQueue default/without", "does not know objects of this kind", "Kueue 0.19 or later")
+	expectText(t, r.refuses(t, "without Kueue", config), "Cannot create LocalQueue default/without", "does not know objects of this kind", "Kueue 0.19 or later")
 
 	absent.Store("")
 	r.apply(t, "with Kueue", config)
 
 	t.Log("of a cluster that had Kueue, its objects are gone with it")
 	absent.Store("/apis/kueue.x-k8s.io")
-	printed := r.plans(t, config, "Warning: LocalQueue default/without is gone with its kind", "does not serve objects of kueue.x-k8s.io/v1beta2")
-	expectSays(t, printed, "elastic_local_queue.test will be created")
+	printed := r.plans(t, config, "Warning: LocalQueue default/without no longer exists", "does not serve objects of kueue.x-k8s.io/v1beta2")
+	expectText(t, printed, "elastic_local_queue.test will be created")
 
 	t.Log("where it has only another version, they may be there")
 	absent.Store("/apis/kueue.x-k8s.io/v1beta2")
@@ -224,6 +224,6 @@ func TestAClusterWithoutKueueIsReported(t *testing.T) {
 		if code == 0 {
 			t.Errorf("%s did not fail:\n%s", command[0], printed)
 		}
-		expectSays(t, printed, "LocalQueue default/without", "or only in other versions", "Kueue 0.19 or later")
+		expectText(t, printed, "LocalQueue default/without", "or only in other versions", "Kueue 0.19 or later")
 	}
 }

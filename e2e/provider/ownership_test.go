@@ -49,7 +49,7 @@ func TestCreateDoesNotAdopt(t *testing.T) {
 	createClass(t, "kubectl-create", &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "exists"}, Value: 5})
 	steps(t, resource.TestStep{
 		Config: asAdmin("") + priorityClass("exists", "value = 6"),
-		ExpectError: says("Cannot create PriorityClass exists", "exists already", "written by kubectl-create",
+		ExpectError: wantText("Cannot create PriorityClass exists", "exists already", "written by kubectl-create",
 			"terraform import elastic_priority_class.ADDRESS exists", "import {", `id = "exists"`),
 	})
 	if live := liveClass(t, "exists"); live.Value != 5 {
@@ -152,7 +152,7 @@ func TestImportOfAMissingObjectIsAnError(t *testing.T) {
 		ResourceName:  class,
 		ImportState:   true,
 		ImportStateId: "not-there",
-		ExpectError:   says("Cannot import non-existent remote object"),
+		ExpectError:   wantText("Cannot import non-existent remote object"),
 	})
 }
 
@@ -188,7 +188,7 @@ func TestACreateThatNeverArrivedIsAnError(t *testing.T) {
 	})
 	steps(t, resource.TestStep{
 		Config:      p.config("") + priorityClass("never-arrived", "value = 1"),
-		ExpectError: says("Cannot create PriorityClass never-arrived", "EOF"),
+		ExpectError: wantText("Cannot create PriorityClass never-arrived", "EOF"),
 	})
 }
 
@@ -210,7 +210,7 @@ func TestAnObjectThatOthersReplacedIsNeitherChangedNorDeleted(t *testing.T) {
 				})
 			},
 			Config:      p.config("") + priorityClass(name, "value = 1\n description = \"x\""),
-			ExpectError: says("Cannot update PriorityClass made-anew", "recreated by another client", "Nothing was changed"),
+			ExpectError: wantText("Cannot update PriorityClass made-anew", "recreated by another client", "Nothing was changed"),
 		},
 	)
 }

@@ -183,7 +183,7 @@ func TestPriorityClassDriftIsWhatHappensToOurFields(t *testing.T) {
 				return nil
 			},
 		},
-		resource.TestStep{ // every other attribute is read as it is, whoever wrote it
+		resource.TestStep{ // every other attribute is read as it is, also if others wrote it
 			PreConfig:        func() { patchClass(t, name, "kubectl-edit", `{"description":"edited"}`) },
 			Config:           asAdmin("") + config,
 			ConfigPlanChecks: planned(plancheck.ResourceActionUpdate),
@@ -275,7 +275,7 @@ func TestPriorityClassValuesMayBeUnknown(t *testing.T) {
 }
 
 func TestPriorityClassRefusesWhatTheAPIRefuses(t *testing.T) {
-	for behaviour, c := range map[string]struct{ lines, says string }{
+	for behaviour, c := range map[string]struct{ lines, wantText string }{
 		"a value above the limit":               {`value = 1000000001`, "must be between -2147483648 and 1000000000"},
 		"a value below an int32":                {`value = -2147483649`, "must be between -2147483648 and 1000000000"},
 		"a name with capitals":                  {"value = 1\n name = \"High\"", "RFC 1123 subdomain"},
@@ -295,7 +295,7 @@ func TestPriorityClassRefusesWhatTheAPIRefuses(t *testing.T) {
 			if strings.Contains(c.lines, "name =") {
 				config = fmt.Sprintf("resource \"elastic_priority_class\" \"test\" {\n%s\n}\n", c.lines)
 			}
-			steps(t, resource.TestStep{Config: asAdmin("") + config, PlanOnly: true, ExpectError: says(c.says)})
+			steps(t, resource.TestStep{Config: asAdmin("") + config, PlanOnly: true, ExpectError: wantText(c.wantText)})
 		})
 	}
 }
@@ -310,7 +310,7 @@ func TestPriorityClassOnlyOneGlobalDefault(t *testing.T) {
 				  global_default = true
 				  depends_on     = [elastic_priority_class.test]
 				}`,
-			ExpectError: says("Cannot create PriorityClass default-two", "PriorityClass default-one is already marked as default"),
+			ExpectError: wantText("Cannot create PriorityClass default-two", "PriorityClass default-one is already marked as default"),
 		},
 	)
 }
@@ -327,7 +327,7 @@ func TestPriorityClassTimeoutsBoundADeletionThatAFinalizerHolds(t *testing.T) {
 	if took := time.Since(begin); code == 0 || took > time.Minute {
 		t.Errorf("destroy exited with %d after %s:\n%s", code, took, printed)
 	}
-	expectSays(t, printed, "held by finalizers: example.com/holds")
+	expectText(t, printed, "held by finalizers: example.com/holds")
 	patchClass(t, name, "somebody", `{"metadata":{"finalizers":null}}`)
 	if printed, code := r.run(t, config, "destroy", "-auto-approve"); code != 0 {
 		t.Errorf("destroy exited with %d:\n%s", code, printed)

@@ -88,7 +88,7 @@ func TestTheRolesOfTheExampleSufficeForTheExpectedCluster(t *testing.T) {
 	steps(t, resource.TestStep{Config: administrator + priorityClass("uid", "value = 1")})
 	steps(t, resource.TestStep{Config: user + trainingJob("uid-job", `service_account_name = "default"`)})
 	stranger := providertest.Account(t, admin, "uid-carl", expected, providertest.In("default", roles["elastic-user"].Rules))
-	steps(t, resource.TestStep{Config: stranger + trainingJob("uid-job", ""), ExpectError: says("Cannot get Namespace kube-system", "--clusterrole=elastic-")})
+	steps(t, resource.TestStep{Config: stranger + trainingJob("uid-job", ""), ExpectError: wantText("Cannot get Namespace kube-system", "--clusterrole=elastic-")})
 }
 
 // TestAPlanWithReadOnlyPermissionsNamesTheMissingOnes has an account that may read what others share, and one that may read
@@ -107,8 +107,8 @@ func TestAPlanWithReadOnlyPermissionsNamesTheMissingOnes(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("plan exited with %d:\n%s", code, printed)
 	}
-	for _, missing := range []string{"PriorityClass nobodys is not there", "ResourceFlavor nobodys is not there", "A worker of looked-at fits on no node"} {
-		providertest.ExpectSays(t, printed, "Warning: "+missing)
+	for _, missing := range []string{"PriorityClass nobodys not found", "ResourceFlavor nobodys not found", "A worker of looked-at fits on no node"} {
+		providertest.ExpectText(t, printed, "Warning: "+missing)
 	}
 	stranger := providertest.Account(t, admin, "stranger", `forecast = "off"`)
 	if printed, code := terminal.Run(t, stranger+config, "plan"); code != 0 || strings.Contains(printed, "Warning") {
@@ -139,7 +139,7 @@ func TestAnAccountWithReadOnlyPermissionsChangesNothing(t *testing.T) {
 				"Job default/untouched": "jobs.batch in namespace default", "Job default/untouched-task": "jobs.batch in namespace default",
 				"PriorityClass untouched": "priorityclasses.scheduling.k8s.io in the whole cluster", "ClusterQueue untouched": "clusterqueues.kueue.x-k8s.io in the whole cluster",
 			} {
-				providertest.ExpectSays(t, printed, "Error: Cannot create "+what+" ", us+account+`" may not create `+right)
+				providertest.ExpectText(t, printed, "Error: Cannot create "+what+" ", us+account+`" may not create `+right)
 			}
 		})
 	}

@@ -11,5 +11,5 @@ import (
 // terraformState is the argument of a Check function, which these tests do not need.
 type terraformState = terraform.State
 
-// says is providertest.Says, which reads better without its package.
-func says(sentences ...string) *regexp.Regexp { return providertest.Says(sentences...) }
+// errorText is providertest.ErrorText, which reads better without its package.
+func wantText(sentences ...string) *regexp.Regexp { return providertest.ErrorText(sentences...) }

@@ -50,7 +50,7 @@ func TestTrainingJobData(t *testing.T) {
 	)
 	steps(t, resource.TestStep{
 		Config:      asAdmin("") + "data \"elastic_training_job\" \"test\" {\n  name = \"nobodys\"\n}\n",
-		ExpectError: says("Training job not found", "Job default/nobodys does not exist"),
+		ExpectError: wantText("Training job not found", "Job default/nobodys does not exist"),
 	})
 }
 

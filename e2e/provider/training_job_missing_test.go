@@ -130,7 +130,7 @@ func losesItsParts(t *testing.T, job func(name, lines string) string) {
 			ref := deletePart(t, part)
 			printed := repaired(t, 1)
 			loss := trainingjob.LossOf(name, part)
-			expectSays(t, printed, "will be updated in-place", "missing_objects", ref, "Training job default/parts lacks objects that it needs",
+			expectText(t, printed, "will be updated in-place", "missing_objects", ref, "Training job default/parts is missing objects",
 				ref+" was deleted. Without it "+loss.Without+". terraform apply "+loss.Repair)
 		})
 	}

@@ -25,8 +25,8 @@ func TestGrantingMorePermissionsThanOneHasNamesTheRemedy(t *testing.T) {
 	steps(t,
 		resource.TestStep{ // what was made until then is in the state, and goes with the next apply
 			Config: limited + trainingJob("beyond", ""),
-			ExpectError: says("Cannot create Role default/beyond", "attempting to grant RBAC permissions not currently held", `Resources:["pods"]`,
-				"or name an account that has them by service_account_name"),
+			ExpectError: wantText("Cannot create Role default/beyond", "attempting to grant RBAC permissions not currently held", `Resources:["pods"]`,
+				"or set service_account_name to an existing account"),
 		},
 		resource.TestStep{
 			Config:           limited + trainingJob("beyond", `service_account_name = "default"`),

@@ -34,7 +34,7 @@ func TestATrainingJobThatIsBeingDeleted(t *testing.T) {
 	r.destroyAtTheEnd(t, name, waiting)
 	podsIn := regexp.MustCompile(`pod/held-[a-z0-9]{5}\b`)
 	earlier, pod := liveJob(t, name).UID, podsIn.FindString(printed)
-	expectSays(t, printed, "Last events:", "FailedScheduling")
+	expectText(t, printed, "Last events:", "FailedScheduling")
 	if pod == "" {
 		t.Fatalf("the events name no pod of the job:\n%s", printed)
 	}
@@ -56,22 +56,22 @@ func TestATrainingJobThatIsBeingDeleted(t *testing.T) {
 		if code != 0 {
 			t.Fatalf("plan exited with %d:\n%s", code, printed)
 		}
-		expectSays(t, printed, append(slices.Insert(slices.Clone(why), 0, "No changes."), "the first plan after the deletion creates it again")...)
-		expectSays(t, printed, "(and one more similar warning elsewhere)") // the data source's
+		expectText(t, printed, append(slices.Insert(slices.Clone(why), 0, "No changes."), "the first plan after the deletion creates it again")...)
+		expectText(t, printed, "(and one more similar warning elsewhere)") // the data source's
 	})
 	t.Run("an update is refused", func(t *testing.T) {
 		printed, code := r.run(t, config("wait_for = \"running\"\n workers = { max = 1 }"), "apply", "-auto-approve")
 		if code != 1 {
 			t.Fatalf("apply exited with %d:\n%s", code, printed)
 		}
-		expectSays(t, printed, slices.Insert(slices.Clone(why), 1, "Nothing was changed")...)
+		expectText(t, printed, slices.Insert(slices.Clone(why), 1, "Nothing was changed")...)
 	})
 	t.Run("a wait for it ends at once", func(t *testing.T) {
 		printed, code := r.run(t, config(`wait_for = "succeeded"`), "apply", "-auto-approve")
 		if code != 0 {
 			t.Fatalf("apply exited with %d:\n%s", code, printed)
 		}
-		expectSays(t, printed, slices.Insert(slices.Clone(why[1:]), 0, "Training job default/held will not be succeeded: it is being deleted")...)
+		expectText(t, printed, slices.Insert(slices.Clone(why[1:]), 0, "Training job default/held will not be succeeded: it is being deleted")...)
 		if strings.Contains(printed, "Waited") || strings.Contains(printed, "continues") {
 			t.Errorf("the wait did not end with the deletion:\n%s", printed)
 		}
@@ -81,7 +81,7 @@ func TestATrainingJobThatIsBeingDeleted(t *testing.T) {
 		if code != 1 {
 			t.Fatalf("apply exited with %d:\n%s", code, printed)
 		}
-		expectSays(t, printed, "Cannot create Job default/held", "is being deleted", "Run terraform apply again when it is gone", "kubectl patch job -n default held")
+		expectText(t, printed, "Cannot create Job default/held", "is being deleted", "Run terraform apply again when it is gone", "kubectl patch job -n default held")
 		if strings.Contains(printed, "terraform import") {
 			t.Errorf("what is being deleted cannot be imported:\n%s", printed)
 		}
@@ -102,7 +102,7 @@ func TestATrainingJobThatIsBeingDeleted(t *testing.T) {
 				message = e.Message // with the name of the earlier pod
 			}
 		}
-		expectSays(t, printed, "Last events:", "FailedScheduling", podsIn.FindString(printed))
+		expectText(t, printed, "Last events:", "FailedScheduling", podsIn.FindString(printed))
 		if flat := strings.Join(strings.Fields(printed), " "); strings.Contains(flat, pod) || message == "" || strings.Contains(flat, message) {
 			t.Errorf("the last events are also those of the earlier job, %s, %q:\n%s", pod, message, printed)
 		}
@@ -114,7 +114,7 @@ func TestATrainingJobThatIsBeingDeleted(t *testing.T) {
 		if code != 1 {
 			t.Fatalf("destroy exited with %d:\n%s", code, printed)
 		}
-		expectSays(t, printed, append(slices.Insert(slices.Clone(why[1:]), 0, "Training job default/held is not deleted yet"), "timeouts.delete limits the wait")...)
+		expectText(t, printed, append(slices.Insert(slices.Clone(why[1:]), 0, "Training job default/held is not deleted yet"), "timeouts.delete limits the wait")...)
 		release()
 	})
 }

@@ -360,7 +360,7 @@ func TestTrainingJobRequests(t *testing.T) {
 		"GET /apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings/" + name, "GET /apis/rbac.authorization.k8s.io/v1/namespaces/default/roles/" + name,
 	}
 	slices.Sort(parts)
-	expect := func(asked []string, want ...string) func(*terraform.State) error {
+	expect := func(paths []string, want ...string) func(*terraform.State) error {
 		return func(*terraform.State) error {
 			var inOrder, ofParts []string
 			for _, request := range distinct(p.take()) {
@@ -371,7 +371,7 @@ func TestTrainingJobRequests(t *testing.T) {
 				}
 			}
 			slices.Sort(ofParts)
-			if diff := cmp.Diff(want, inOrder) + cmp.Diff(asked, ofParts); diff != "" {
+			if diff := cmp.Diff(want, inOrder) + cmp.Diff(paths, ofParts); diff != "" {
 				t.Errorf("requests (-want +got):\n%s", diff)
 			}
 			return nil
@@ -431,13 +431,13 @@ func TestTrainingJobValuesMayBeUnknown(t *testing.T) {
 	steps(t, resource.TestStep{ // what would have been refused, had it been known
 		Config: asAdmin("") + "resource \"terraform_data\" \"later\" {\n  input = \"x = (\"\n}\n" +
 			trainingJob("unknown-file", "model = { content = terraform_data.later.output }"),
-		ExpectError: says("Invalid model file", "model.content:", "elastic-trainer model"),
+		ExpectError: wantText("Invalid model file", "model.content:", "elastic-trainer model"),
 	})
 	nothingLeft(t, "unknown-file")
 }
 
 func TestTrainingJobRefusesWhatCannotRun(t *testing.T) {
-	for behaviour, c := range map[string]struct{ lines, says string }{
+	for behaviour, c := range map[string]struct{ lines, wantText string }{
 		"a maximum below the minimum":          {"workers = { min = 3, max = 2 }", "could never reach its minimum"},
 		"no workers":                           {"workers = { min = 0, max = 2 }", "between 1 and"},
 		"a synthetic data set that is none":    {`data = { training = "synthetic://digts", records_per_task = 1 }`, "there is no such synthetic data set"},
@@ -454,21 +454,21 @@ func TestTrainingJobRefusesWhatCannotRun(t *testing.T) {
 		"a label of the job's own":             {`workers = { max = 1, labels = { app = "x" } }`, "which the job sets itself"},
 		"a learning rate below zero":           {`training = { minibatch_size = 1, learning_rate = -1 }`, "must be a positive number"},
 		"a policy for the end that is unknown": {`on_finished = "delete"`, `"keep" "recreate"`},
-		"a topology without a queue":           {`topology = { required = "rack" }`, "topology is set, and queue is not"},
+		"a topology without a queue":           {`topology = { required = "rack" }`, "topology is set, but queue is not"},
 		"a topology of two places":             {`queue = { name = "q" }` + "\n" + `topology = { required = "rack", preferred = "rack" }`, "sets 2 of required, preferred"},
 		"the queue that Kueue gives to Jobs":   {`queue = { name = "default" }`, "apart from each other"},
 	} {
 		t.Run(behaviour+" is refused when planning", func(t *testing.T) {
-			steps(t, resource.TestStep{Config: asAdmin("") + trainingJob("refused", c.lines), PlanOnly: true, ExpectError: says(c.says)})
+			steps(t, resource.TestStep{Config: asAdmin("") + trainingJob("refused", c.lines), PlanOnly: true, ExpectError: wantText(c.wantText)})
 		})
 	}
 	t.Run("a name of 51 characters is refused when planning", func(t *testing.T) {
-		steps(t, resource.TestStep{Config: asAdmin("") + trainingJob(strings.Repeat("a", 51), ""), PlanOnly: true, ExpectError: says("at most 50 fit")})
+		steps(t, resource.TestStep{Config: asAdmin("") + trainingJob(strings.Repeat("a", 51), ""), PlanOnly: true, ExpectError: wantText("at most 50 fit")})
 	})
 	t.Run("a priority class that does not exist is refused before anything is made", func(t *testing.T) {
 		steps(t, resource.TestStep{
 			Config:      asAdmin("") + trainingJob("no-class", `workers = { max = 1, priority_class_name = "nowhere" }`),
-			ExpectError: says(`PriorityClass "nowhere" does not exist`, "elastic_priority_class.NAME.name"),
+			ExpectError: wantText(`PriorityClass "nowhere" does not exist`, "elastic_priority_class.NAME.name"),
 		})
 		nothingLeft(t, "no-class")
 	})
@@ -476,7 +476,7 @@ func TestTrainingJobRefusesWhatCannotRun(t *testing.T) {
 		steps(t,
 			resource.TestStep{
 				Config: asAdmin("") + trainingJob("imported", ""), ResourceName: job, ImportState: true, ImportStateId: "imported",
-				ExpectError: says("must be NAMESPACE/NAME"),
+				ExpectError: wantText("must be NAMESPACE/NAME"),
 			},
 		)
 	})
@@ -523,6 +523,6 @@ func TestTrainingJobThatExistsIsNotAdopted(t *testing.T) {
 	})
 	steps(t, resource.TestStep{
 		Config:      asAdmin("") + trainingJob(name, ""),
-		ExpectError: says("Cannot create Job default/exists", "exists already", "terraform import elastic_training_job.ADDRESS default/exists"),
+		ExpectError: wantText("Cannot create Job default/exists", "exists already", "terraform import elastic_training_job.ADDRESS default/exists"),
 	})
 }

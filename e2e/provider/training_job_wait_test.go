@@ -52,9 +52,9 @@ func (r *terminal) expectNoChanges(t *testing.T, config string) {
 	r.ExpectNoChanges(t, config)
 }
 
-func expectSays(t *testing.T, printed string, sentences ...string) {
+func expectText(t *testing.T, printed string, sentences ...string) {
 	t.Helper()
-	providertest.ExpectSays(t, printed, sentences...)
+	providertest.ExpectText(t, printed, sentences...)
 }
 
 // nowhere keeps the master's pod from being scheduled.
@@ -82,7 +82,7 @@ func TestAWaitThatTimesOutIsAWarning(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("apply exited with %d:\n%s", code, printed)
 	}
-	expectSays(t, printed, "Warning: Training job default/times-out is not running yet", "the time for it was up", "The job continues",
+	expectText(t, printed, "Warning: Training job default/times-out is not running yet", "the time limit was reached", "The job continues",
 		"Its phase is Pending", "Pods:", "cannot be scheduled", "Last events:", "1 added")
 	uid := liveJob(t, name).UID
 	r.expectNoChanges(t, config)
@@ -102,7 +102,7 @@ func TestAWaitThatIsInterruptedIsAWarning(t *testing.T) {
 		t.Fatal(err)
 	}
 	printed, _ := finish()
-	expectSays(t, printed, "Training job default/interrupted has not succeeded yet", "it was interrupted")
+	expectText(t, printed, "Training job default/interrupted has not succeeded yet", "it was interrupted")
 	r.expectNoChanges(t, config)
 	if liveJob(t, name).UID != uid {
 		t.Error("the job was replaced")
@@ -121,7 +121,7 @@ func TestAWaitSeesTheRunEnd(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("apply exited with %d:\n%s", code, printed)
 	}
-	expectSays(t, printed, fmt.Sprintf("sha = %q", strings.Repeat("cd", 32)))
+	expectText(t, printed, fmt.Sprintf("sha = %q", strings.Repeat("cd", 32)))
 	r.expectNoChanges(t, config)
 }
 
@@ -137,7 +137,7 @@ func TestAFailedRunIsAnErrorOnlyWithFailOnError(t *testing.T) {
 		if code != 0 {
 			t.Fatalf("apply exited with %d:\n%s", code, printed)
 		}
-		expectSays(t, printed, "Warning: Training job default/fails has failed", "model.py:3: no such layer", "at step 1 of 2", "fail_on_error = true")
+		expectText(t, printed, "Warning: Training job default/fails has failed", "model.py:3: no such layer", "at step 1 of 2", "fail_on_error = true")
 		r.expectNoChanges(t, config)
 	})
 	t.Run("with fail_on_error it is an error, and the next plan replaces the job", func(t *testing.T) {
@@ -151,9 +151,9 @@ func TestAFailedRunIsAnErrorOnlyWithFailOnError(t *testing.T) {
 		if code != 1 {
 			t.Fatalf("apply exited with %d:\n%s", code, printed)
 		}
-		expectSays(t, printed, "Error: Training job default/fails-hard has failed", "model.py:3: no such layer", "Last events:")
+		expectText(t, printed, "Error: Training job default/fails-hard has failed", "model.py:3: no such layer", "Last events:")
 		printed, _ = r.run(t, config, "plan")
-		expectSays(t, printed, "is tainted, so")
+		expectText(t, printed, "is tainted, so")
 	})
 }
 
@@ -175,7 +175,7 @@ func TestAnUpdateWaitsToo(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("apply exited with %d:\n%s", code, printed)
 	}
-	expectSays(t, printed, "Warning: Training job default/update-waits is not running yet", "Its phase is Waiting: fewer workers than the minimum")
+	expectText(t, printed, "Warning: Training job default/update-waits is not running yet", "Its phase is Waiting: fewer workers than the minimum")
 }
 
 func TestAReplacementWarnsWhatIsLost(t *testing.T) {
@@ -189,7 +189,7 @@ func TestAReplacementWarnsWhatIsLost(t *testing.T) {
 	}
 	report(t, name, trainingjob.Status{Phase: trainingjob.PhaseRunning, StepsDone: 3120, StepsTotal: 8000})
 	printed, _ := r.run(t, config(2), "plan")
-	expectSays(t, printed, "must be replaced", "# forces replacement", "Warning: Training job default/replaced will be replaced", "training decides the model that the run ends with",
+	expectText(t, printed, "must be replaced", "# forces replacement", "Warning: Training job default/replaced will be replaced", "training decides the model that the run ends with",
 		"at step 3,120 of 8,000", "this work is lost")
 }
 
@@ -219,7 +219,7 @@ func TestAPodThatDoesNotGoIsNamed(t *testing.T) {
 	if code != 1 {
 		t.Fatalf("destroy exited with %d:\n%s", code, printed)
 	}
-	expectSays(t, printed, "Error: Training job default/stuck is not deleted yet", "pod stuck-worker-0 is held by finalizer example.com/hold", "kubectl patch pod -n default stuck-worker-0")
+	expectText(t, printed, "Error: Training job default/stuck is not deleted yet", "pod stuck-worker-0 is held by finalizer example.com/hold", "kubectl patch pod -n default stuck-worker-0")
 }
 
 func TestASuspendedJobIsSuspended(t *testing.T) {
@@ -239,7 +239,7 @@ func TestASuspendedJobIsSuspended(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("apply exited with %d:\n%s", code, printed)
 	}
-	expectSays(t, printed, "resource Pending, data source Pending")
+	expectText(t, printed, "resource Pending, data source Pending")
 	report(t, name, trainingjob.Status{Phase: trainingjob.PhaseRunning, StepsDone: 1, StepsTotal: 2})
 	suspend := func(value bool) {
 		_, err := adminClient(t).BatchV1().Jobs("default").Patch(t.Context(), name, types.MergePatchType,
@@ -250,15 +250,15 @@ func TestASuspendedJobIsSuspended(t *testing.T) {
 	}
 	suspend(true)
 	printed, _ = r.run(t, config(""), "apply", "-auto-approve")
-	expectSays(t, printed, "resource Suspended, data source Suspended", "0 added, 0 changed, 0 destroyed")
+	expectText(t, printed, "resource Suspended, data source Suspended", "0 added, 0 changed, 0 destroyed")
 	printed, code = r.run(t, config("wait_for = \"running\"\n timeouts = { update = \"2s\" }"), "apply", "-auto-approve")
 	if code != 0 {
 		t.Errorf("apply exited with %d:\n%s", code, printed)
 	}
-	expectSays(t, printed, "is not running yet", "Its phase is Suspended", "elastic_job_resume", "kubectl patch job -n default "+name)
+	expectText(t, printed, "is not running yet", "Its phase is Suspended", "elastic_job_resume", "kubectl patch job -n default "+name)
 	suspend(false)
 	printed, _ = r.run(t, config(""), "apply", "-auto-approve")
-	expectSays(t, printed, "resource Running, data source Running")
+	expectText(t, printed, "resource Running, data source Running")
 }
 
 func TestAJobThatTakesTooLongFails(t *testing.T) {
@@ -276,7 +276,7 @@ func TestAJobThatTakesTooLongFails(t *testing.T) {
 	if code != 0 {
 		t.Errorf("apply exited with %d:\n%s", code, printed)
 	}
-	expectSays(t, printed, "Training job default/too-long has failed", "DeadlineExceeded", "1 changed")
+	expectText(t, printed, "Training job default/too-long has failed", "DeadlineExceeded", "1 changed")
 	if again := liveJob(t, name); again.UID != live.UID {
 		t.Error("the job was replaced")
 	}

@@ -24,22 +24,22 @@ var theCommandLine = sync.OnceValues(func() (commandLine, error) {
 	if err != nil {
 		return commandLine{}, fmt.Errorf("the provider's acceptance tests need terraform in PATH: %w", err)
 	}
-	return askedOf(path)
+	return identify(path)
 })
 
-var saysWhatItIs = regexp.MustCompile(`(?m)^(Terraform|OpenTofu) v([0-9][^\s]*)`)
+var versionLine = regexp.MustCompile(`(?m)^(Terraform|OpenTofu) v([0-9][^\s]*)`)
 
-// askedOf asks a program what it is.
-func askedOf(path string) (commandLine, error) {
+// identify runs a program to find out what it is.
+func identify(path string) (commandLine, error) {
 	printed, err := exec.Command(path, "version").Output() //nolint:noctx // it prints and ends
 	if err != nil {
 		return commandLine{}, fmt.Errorf("%s version: %w", path, err)
 	}
-	said := saysWhatItIs.FindStringSubmatch(string(printed)) // after warnings about the user's own settings
-	if said == nil {
+	match := versionLine.FindStringSubmatch(string(printed)) // after warnings about the user's own settings
+	if match == nil {
 		return commandLine{}, fmt.Errorf("%s version names neither Terraform nor OpenTofu: %s", path, printed)
 	}
-	name, number := said[1], said[2]
+	name, number := match[1], match[2]
 	parsed, err := version.NewVersion(number)
 	if err != nil {
 		return commandLine{}, fmt.Errorf("%s version: %w", path, err)

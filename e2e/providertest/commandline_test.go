@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestACommandLineSaysWhatItIs(t *testing.T) {
+func TestACommandLineIdentifiesItself(t *testing.T) {
 	for printed, want := range map[string]string{
 		"Terraform v1.11.4\non linux_amd64": "Terraform 1.11.4 registry.terraform.io [ephemeral input variables, write-only attributes (`secrets_wo`)]",
 		"Terraform v1.8.0-rc1":              "Terraform 1.8.0 registry.terraform.io []",
@@ -21,7 +21,7 @@ func TestACommandLineSaysWhatItIs(t *testing.T) {
 		if err := os.WriteFile(program, fmt.Appendf(nil, "#!/bin/sh\ncat <<'EOF'\n%s\nEOF\n", printed), 0o700); err != nil { //nolint:gosec // it is run
 			t.Fatal(err)
 		}
-		c, err := askedOf(program)
+		c, err := identify(program)
 		if err != nil {
 			t.Error(err)
 			continue
@@ -40,7 +40,7 @@ func TestACommandLineSaysWhatItIs(t *testing.T) {
 	if err := os.WriteFile(program, []byte("#!/bin/sh\necho Pulumi v3.0.0\n"), 0o700); err != nil { //nolint:gosec // it is run
 		t.Fatal(err)
 	}
-	if c, err := askedOf(program); err == nil {
+	if c, err := identify(program); err == nil {
 		t.Errorf("Pulumi is taken for %s", c)
 	}
 }

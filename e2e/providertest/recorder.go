@@ -25,7 +25,7 @@ type Recorder struct {
 	requests []authorizationv1.ResourceAttributes
 }
 
-// NewRecorder serves until the test ends. Whoever connects to it has the token's rights.
+// NewRecorder serves until the test ends. Every client of it has the token's rights.
 func NewRecorder(t *testing.T, kubeconfig, token string) *Recorder {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Says matches a message that holds the sentences in this order, however terraform wraps its lines.
-func Says(sentences ...string) *regexp.Regexp {
+// ErrorText matches a message that holds the sentences in this order, however terraform wraps its lines.
+func ErrorText(sentences ...string) *regexp.Regexp {
 	var patterns []string
 	for _, sentence := range sentences {
 		words := strings.Fields(sentence)
@@ -19,10 +19,10 @@ func Says(sentences ...string) *regexp.Regexp {
 	return regexp.MustCompile(`(?s)` + strings.Join(patterns, `.*`))
 }
 
-// ExpectSays checks what terraform printed.
-func ExpectSays(t *testing.T, printed string, sentences ...string) {
+// ExpectText checks what terraform printed.
+func ExpectText(t *testing.T, printed string, sentences ...string) {
 	t.Helper()
-	if !Says(sentences...).MatchString(printed) {
-		t.Errorf("does not say %q:\n%s", sentences, printed)
+	if !ErrorText(sentences...).MatchString(printed) {
+		t.Errorf("does not contain %q:\n%s", sentences, printed)
 	}
 }

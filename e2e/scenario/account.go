@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -20,12 +21,18 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// The roles of examples/rbac that the documentation recommends: one for queues and classes, which belong to the whole
-// cluster, and one for tasks and jobs, in their namespace.
+// The roles of examples/rbac that the documentation recommends: one for queues and classes, and one for what forecasts read,
+// which belong to the whole cluster; and two for tasks and jobs, in their namespace.
 const (
-	adminRole    = "elastic-admin"
-	userRole     = "elastic-user"
-	accountsRole = "elastic-accounts" // the scenarios' jobs have ServiceAccounts of their own
+	adminRole      = "elastic-admin"
+	forecasterRole = "elastic-forecaster"
+	userRole       = "elastic-user"
+	accountsRole   = "elastic-accounts" // the scenarios' jobs have ServiceAccounts of their own
+)
+
+var (
+	clusterRoles   = []string{adminRole, forecasterRole}
+	namespaceRoles = []string{userRole, accountsRole}
 )
 
 // accountName is the ServiceAccount's name, and the prefix of the names of its roles and bindings, so that roles from
@@ -43,8 +50,8 @@ type account struct {
 	namespace string
 }
 
-// newAccount creates the ServiceAccount with the example's roles, and its kubeconfig in dir. It replaces an account
-// that a killed run has left.
+// newAccount creates the ServiceAccount with the example's roles, and its kubeconfig in dir. It replaces an account that a
+// killed run has left.
 func newAccount(ctx context.Context, client kubernetes.Interface, cluster Cluster, examples, dir string) (_ *account, err error) {
 	a := &account{kubeconfig: filepath.Join(dir, "terraform.kubeconfig"), client: client, namespace: cluster.Namespace}
 	roles, err := readRoles(filepath.Join(examples, "rbac", "rbac.yaml"))
@@ -62,7 +69,7 @@ func newAccount(ctx context.Context, client kubernetes.Interface, cluster Cluste
 	if _, err := client.CoreV1().ServiceAccounts(a.namespace).Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: accountName}}, metav1.CreateOptions{}); err != nil {
 		return nil, fmt.Errorf("create terraform's ServiceAccount: %w", err)
 	}
-	for _, name := range []string{adminRole, userRole, accountsRole} {
+	for _, name := range slices.Concat(clusterRoles, namespaceRoles) {
 		role, ok := roles[name]
 		if !ok {
 			return nil, fmt.Errorf("create terraform's ServiceAccount: examples/rbac/rbac.yaml has no ClusterRole %s", name)
@@ -83,7 +90,7 @@ func (a *account) bind(ctx context.Context, role string) error {
 	meta := metav1.ObjectMeta{Name: grantName(role)}
 	ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: grantName(role)}
 	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: accountName, Namespace: a.namespace}}
-	if role == adminRole {
+	if slices.Contains(clusterRoles, role) {
 		_, err := a.client.RbacV1().ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{ObjectMeta: meta, RoleRef: ref, Subjects: subjects}, metav1.CreateOptions{})
 		return err
 	}
@@ -124,11 +131,13 @@ func (a *account) remove(ctx context.Context) error {
 		}
 	}
 	gone(os.Remove(a.kubeconfig))
-	gone(a.client.RbacV1().ClusterRoleBindings().Delete(ctx, grantName(adminRole), metav1.DeleteOptions{}))
-	for _, name := range []string{userRole, accountsRole} {
+	for _, name := range clusterRoles {
+		gone(a.client.RbacV1().ClusterRoleBindings().Delete(ctx, grantName(name), metav1.DeleteOptions{}))
+	}
+	for _, name := range namespaceRoles {
 		gone(a.client.RbacV1().RoleBindings(a.namespace).Delete(ctx, grantName(name), metav1.DeleteOptions{}))
 	}
-	for _, name := range []string{adminRole, userRole, accountsRole} {
+	for _, name := range slices.Concat(clusterRoles, namespaceRoles) {
 		gone(a.client.RbacV1().ClusterRoles().Delete(ctx, grantName(name), metav1.DeleteOptions{}))
 	}
 	gone(a.client.CoreV1().ServiceAccounts(a.namespace).Delete(ctx, accountName, metav1.DeleteOptions{}))

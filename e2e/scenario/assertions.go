@@ -53,6 +53,19 @@ func modelIsUndisturbed(job string) func(*eventlog.History) string {
 	}
 }
 
+// forecastEvictions are the lines of the plan before a stage that say what the stage evicts, one for each pod or workload.
+func forecastEvictions(h *eventlog.History, stage string) []string {
+	var evictions []string
+	for _, forecast := range h.Forecasts {
+		for line := range strings.Lines(forecast.Text) {
+			if line = strings.TrimSpace(line); forecast.Before == stage && strings.HasPrefix(line, "evicts ") {
+				evictions = append(evictions, line)
+			}
+		}
+	}
+	return evictions
+}
+
 // plansAreEmptyAfter asserts that terraform plan ran after each of the stages and found no changes.
 func plansAreEmptyAfter(stages ...string) func(*eventlog.History) string {
 	return func(h *eventlog.History) string {

@@ -27,6 +27,7 @@ type Cluster struct {
 	Image      string // the trainer's, as the nodes know it
 	TaskImage  string // one with a shell, for the commands of tasks; "" for the example's own
 	DataDir    string // the path of ClusterOptions.DataDir on every node
+	SharedDir  string // a directory of this machine that is the same on every node, for Requirements.PyTorch
 	Faults     Faults // nil where no fault can be injected
 	// Nodes has the cluster's name of each node of a scenario file, by its name in the file; nil where they are not known.
 	Nodes map[string]string

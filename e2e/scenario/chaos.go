@@ -164,7 +164,7 @@ func loseAPIServer(ctx context.Context, r *runner) error {
 	if err := r.cluster.Faults.KillAPIServer(ctx); err != nil {
 		return fmt.Errorf("kill the API server: %w", err)
 	}
-	if err := r.apiServerIsReady(ctx); err != nil {
+	if err := r.clients.apiServerIsReady(ctx); err != nil {
 		return err
 	}
 	if err := r.log.Wait(ctx, "the master of "+ChaosJob+" reports again", preemptLimit, func(h *eventlog.History) (bool, error) {
@@ -176,7 +176,7 @@ func loseAPIServer(ctx context.Context, r *runner) error {
 	return r.plan(ctx, StageLoseAPIServer)
 }
 
-// faultLine says what the scenario breaks now.
+// faultLine describes the fault that the scenario injects now.
 func (r *runner) recordFault(kind eventlog.FaultKind, target string) {
 	r.log.Add(eventlog.Event{Fault: &eventlog.Fault{Kind: kind, Target: target}})
 }
@@ -255,11 +255,11 @@ func (r *runner) loseNode(ctx context.Context, node string) error {
 }
 
 // apiServerIsReady waits until the API server serves again.
-func (r *runner) apiServerIsReady(ctx context.Context) error {
+func (c clients) apiServerIsReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("timed out after %s", startLimit))
 	defer cancel()
 	return await.Until(ctx, "the API server serves again", pollInterval, func(ctx context.Context) error {
-		return r.clients.kubernetes.CoreV1().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
+		return c.kubernetes.CoreV1().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
 	})
 }
 

@@ -95,6 +95,14 @@ func TestChaosViolationsNameTheFailure(t *testing.T) {
 			mutatePods(worker(5), func(p *eventlog.Pod) { p.Unschedulable = "" }),
 			"survivor-worker-5 was never reported unschedulable",
 		},
+		"a worker that fails after the API server": {
+			mutatePods(worker(3), func(p *eventlog.Pod) {
+				if p.ExitCode != nil {
+					p.Phase, p.ExitCode = "Failed", &killed
+				}
+			}),
+			"survivor-worker-3 was created or ended",
+		},
 		"a worker that ends with its master": {
 			func(events []eventlog.Event) []eventlog.Event {
 				for i, event := range events {

@@ -35,6 +35,7 @@ const (
 	StageCalibrate  = "calibrate"
 	StageSubmitLow  = "submit-low"
 	StageGrowLow    = "grow-low"
+	StageForecast   = "forecast" // of what the next stage submits
 	StageSubmitHigh = "submit-high"
 )
 
@@ -80,9 +81,15 @@ func (s elasticScheduling) run(ctx context.Context, r *runner) error {
 		return err
 	}
 
+	r.vars["submit_high"] = "true"
+	r.beginStage(StageForecast, "terraform plan: what would %s evict? No node has room for its worker.", HighJob)
+	if err := r.forecast(ctx, StageSubmitHigh); err != nil {
+		return err
+	}
+
 	highEpochs := highEpochs(calibration, s.highLasts, remainingAt(eventlog.Replay(r.log.Events()).Job(LowJob).Points, time.Now()))
-	r.vars["high_epochs"], r.vars["submit_high"] = strconv.Itoa(highEpochs), "true"
-	r.beginStage(StageSubmitHigh, "terraform apply: submit %s, %s. No node has room for its worker.", HighJob, wording.Number(highEpochs, "epoch"))
+	r.vars["high_epochs"] = strconv.Itoa(highEpochs)
+	r.beginStage(StageSubmitHigh, "terraform apply: submit %s, %s.", HighJob, wording.Number(highEpochs, "epoch"))
 	if err := r.apply(ctx, StageSubmitHigh); err != nil {
 		return err
 	}

@@ -24,6 +24,7 @@ func ElasticSchedulingAssertions() Assertions {
 	return Assertions{
 		{"the low job's two workers start at least 2 s apart, so that the preemption victim is determined", workersStartApart},
 		{"the tutorial's label selector lists the low job's master and both workers", listingIsComplete},
+		{"the plan of the high job names the worker that it preempts, and says that the low job continues with the other", forecastNamesTheWorker},
 		{"the high job's worker is Pending, unschedulable, before it runs", highWorkerWaits},
 		{"exactly one worker of the low job is preempted, the one that started last, and no master", oneWorkerIsPreempted},
 		{"the low job continues with one worker", lowJobContinues},
@@ -71,6 +72,20 @@ func listingIsComplete(h *eventlog.History) string {
 		return ""
 	}
 	return "no listing of " + selector
+}
+
+func forecastNamesTheWorker(h *eventlog.History) string {
+	evictions := forecastEvictions(h, StageSubmitHigh)
+	victims := preempted(h)
+	if len(evictions) != 1 || len(victims) != 1 {
+		return fmt.Sprintf("it names %q, and %v were preempted", evictions, names(victims))
+	}
+	for _, part := range []string{"/" + victims[0].Name + " ", "job " + LowJob + " continues with 1 of 2 workers"} {
+		if !strings.Contains(evictions[0], part) {
+			return fmt.Sprintf("it says %q, without %q", evictions[0], part)
+		}
+	}
+	return ""
 }
 
 func highWorkerWaits(h *eventlog.History) string {

@@ -50,6 +50,17 @@ func TestElasticSchedulingViolationsNameTheFailure(t *testing.T) {
 			},
 			"low-prio-job-worker-1 had started later",
 		},
+		"a forecast of another victim": {
+			func(events []eventlog.Event) []eventlog.Event {
+				for _, event := range events {
+					if event.Forecast != nil {
+						event.Forecast.Text = strings.ReplaceAll(event.Forecast.Text, "worker-1", "worker-0")
+					}
+				}
+				return events
+			},
+			`without "/low-prio-job-worker-1 "`,
+		},
 		"a replacement that never comes": {
 			mutatePods("low-prio-job-worker-2", func(p *eventlog.Pod) { p.Job = "another" }),
 			"no worker replaced low-prio-job-worker-1",

@@ -44,6 +44,9 @@ func (e existingCluster) Cluster(_ context.Context, sc scenario.Scenario, option
 	if sc.Requirements.Faults {
 		return scenario.Cluster{}, nil, &scenario.UnsupportedError{Scenario: sc.Name, Reason: "no faults are injected into an existing cluster"}
 	}
+	if sc.Requirements.PyTorch {
+		return scenario.Cluster{}, nil, &scenario.UnsupportedError{Scenario: sc.Name, Reason: "its nodes share no directory with this machine"}
+	}
 	cluster := scenario.Cluster{Kubeconfig: e.kubeconfig, Namespace: "default", Image: defaultImage, DataDir: options.DataDir}
 	if image := os.Getenv(imageVariable); image != "" {
 		cluster.Image = image

@@ -53,12 +53,36 @@ func underAQueueOrder() []chain {
 			{"two workers above the minimum are preempted", taken(StageShrink, elasticWorkers-shrunkWorkers-1)},
 			admitted(UrgentJob, 0), hasSucceeded(UrgentJob),
 			{"four workers run again", func(h *eventlog.History) time.Time {
-				return nthWorkerAboveMinimumRuns(h, 2*elasticWorkers-1-shrunkWorkers)
+				return nthWorkerRuns(h, 2*elasticWorkers-1-shrunkWorkers, isWorkerAboveMinimum)
 			}},
 			begins(StageEvict), evicted(ElasticJob, "master"), admitted(LargeJob, 0), hasSucceeded(LargeJob),
 			admitted(ElasticJob, 1), hasSucceeded(ElasticJob),
 		},
 	}
+}
+
+// elasticPyTorchOrder are the chains of the elastic-pytorch scenario.
+func elasticPyTorchOrder() []chain {
+	var chains []chain
+	for _, job := range []string{LoopJob, DDPJob} {
+		chains = append(chains, chain{
+			admitted(job, 0), begins(StageShrink),
+			{"a worker of " + job + " is preempted", func(h *eventlog.History) time.Time {
+				for _, pod := range h.PodsOf(job, trainingjob.RoleWorker) {
+					if pod.Preempted() {
+						return pod.Disrupted
+					}
+				}
+				return time.Time{}
+			}},
+			runs(UrgentJob, taskRole, 0), firstEnds(UrgentJob, taskRole),
+			{"three workers run again", func(h *eventlog.History) time.Time {
+				return nthWorkerRuns(h, 2*pyTorchWorkers-pyTorchMinimum, func(pod *eventlog.PodHistory) bool { return pod.Job == job && pod.Role == trainingjob.RoleWorker })
+			}},
+			hasSucceeded(job),
+		})
+	}
+	return chains
 }
 
 // chaosOrder are the chains of the chaos scenario.
@@ -175,11 +199,10 @@ func victim(h *eventlog.History) *eventlog.PodHistory {
 	return &eventlog.PodHistory{}
 }
 
-// nthWorkerAboveMinimumRuns is when the given number of workers above the elastic job's minimum have started, over the
-// whole run.
-func nthWorkerAboveMinimumRuns(h *eventlog.History, number int) time.Time {
+// nthWorkerRuns is when the given number of some workers have started, over the whole run.
+func nthWorkerRuns(h *eventlog.History, number int, is func(*eventlog.PodHistory) bool) time.Time {
 	for _, pod := range h.Pods {
-		if isWorkerAboveMinimum(pod) && !pod.Running.IsZero() {
+		if is(pod) && !pod.Running.IsZero() {
 			if number--; number == 0 {
 				return pod.Running
 			}

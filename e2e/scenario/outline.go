@@ -18,9 +18,11 @@ import (
 // the results of plans, destroy and model comparisons. Two backends agree on a scenario when their outlines are equal.
 //
 // The outline leaves out what may differ between two correct runs:
-//   - times, the names of pods and nodes, and the node of a pod: these are random or measured;
+//   - times, the names of pods and nodes, and the node of a pod: these are random or measured. Where Kueue places pods by a
+//     topology, the outline contains the domain above the node;
 //   - a master's intermediate reports (steps, losses, workers, short phases): reports are samples, and only the newest one
-//     is kept. The outline contains the phases in which a job can remain, without the Waiting before it first runs;
+//     is kept. The outline contains the phases in which a job can remain, without the Waiting before it first runs and
+//     without that for workers which sent nothing for a second, because the machine is too busy, and then come back;
 //   - the time that a pod is unschedulable while other pods terminate: whether the scheduler tries before or after they have
 //     ended is a race, and the duration depends on the node. Whether a pod is unschedulable at all is among the moments;
 //   - pods that never ran: how often a master or a Job retries depends on back-off;
@@ -47,6 +49,7 @@ func (s Scenario) Outline(events []eventlog.Event) string {
 	}
 	section("plans", outlinePlans(h))
 	section("models", outlineModels(h))
+	section("scripts", outlineScripts(h))
 	section("left", outlineLeft(h))
 	return out.String()
 }
@@ -97,7 +100,7 @@ func podStates(h *eventlog.History, pod *eventlog.PodHistory) []string {
 	if waitedForCapacity(h, pod) {
 		states = append(states, "is unschedulable")
 	}
-	states = append(states, "runs")
+	states = append(states, "runs"+placeOf(h, pod))
 	if pod.Ended.IsZero() || pod.Phase != "Succeeded" && pod.Ended.After(destruction(h)) {
 		return states
 	}
@@ -115,6 +118,22 @@ func podStates(h *eventlog.History, pod *eventlog.PodHistory) []string {
 		states = append(states, fmt.Sprintf("ends with exit code %d", *pod.ExitCode))
 	}
 	return states
+}
+
+// placeOf is the narrowest domain of a topology above the host that a pod runs in, from the widest; "" without topologies.
+func placeOf(h *eventlog.History, pod *eventlog.PodHistory) string {
+	var names []string
+	for _, node := range h.Nodes {
+		if node.Name == pod.Node {
+			for _, domain := range node.Domains {
+				names = append(names, domain.Name)
+			}
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return " in " + strings.Join(names, ", ")
 }
 
 // terminationCause returns what ended a pod that did not end by itself, and whether its exit can be observed.
@@ -225,14 +244,16 @@ func outlineJobs(h *eventlog.History) []string {
 			phase := point.Status.Phase
 			begun := len(phases) > 0
 			switch {
-			case !slices.Contains(lastingPhases, phase), !begun && phase == trainingjob.PhaseWaiting:
+			case !slices.Contains(lastingPhases, phase), !begun && phase == trainingjob.PhaseWaiting, waitsForSilentWorkers(point.Status):
 			case !begun || phases[len(phases)-1] != string(phase):
 				phases = append(phases, string(phase))
 			}
 		}
 		last := job.Last().Status
 		steps := "all of its steps"
-		if last.StepsTotal == 0 || last.StepsDone != last.StepsTotal {
+		if last.Starts > 0 {
+			steps = "steps of its own"
+		} else if last.StepsTotal == 0 || last.StepsDone != last.StepsTotal {
 			steps = "not all of its steps"
 		}
 		lines = append(lines, fmt.Sprintf("%s: %s; %s, under %s; the last one reports %s",
@@ -240,6 +261,12 @@ func outlineJobs(h *eventlog.History) []string {
 	}
 	slices.Sort(lines)
 	return lines
+}
+
+// waitsForSilentWorkers reports whether a job waits for workers that stopped responding while their pods run.
+func waitsForSilentWorkers(status trainingjob.Status) bool {
+	silent := func(w trainingjob.WorkerStatus) bool { return strings.Contains(w.Reason, "stopped responding") }
+	return status.Phase == trainingjob.PhaseWaiting && slices.ContainsFunc(status.Workers, silent)
 }
 
 func outlinePlans(h *eventlog.History) []string {
@@ -258,6 +285,22 @@ func outlineModels(h *eventlog.History) []string {
 			text = "different from that of an undisturbed run"
 		}
 		lines = append(lines, result.Job+": "+text)
+	}
+	return lines
+}
+
+// outlineScripts leaves out how often a command was started: workers that come one after the other may be met by one start.
+func outlineScripts(h *eventlog.History) []string {
+	var lines []string
+	for _, script := range h.Scripts {
+		text := "the weights of an undisturbed run"
+		if !closeWeights(script.Weights, script.Undisturbed) {
+			text = "other weights than an undisturbed run"
+		}
+		if len(script.Uses) > 0 {
+			text += ", " + cmp.Or(unequalUses(script), "each record used once per epoch")
+		}
+		lines = append(lines, script.Job+": "+text)
 	}
 	return lines
 }

@@ -18,6 +18,7 @@ var handmadeLogs = map[string]func() []eventlog.Event{
 	"elastic-scheduling": eventlogtest.ElasticScheduling,
 	"queue-priorities":   eventlogtest.QueuePriorities,
 	"under-a-queue":      eventlogtest.UnderAQueue,
+	"elastic-pytorch":    eventlogtest.ElasticPyTorch,
 	"chaos":              eventlogtest.Chaos,
 }
 
@@ -199,6 +200,26 @@ func TestOutlineChangesWithTheResult(t *testing.T) {
 				}
 			}),
 		},
+		"a record counts twice": {
+			"elastic-pytorch", func(events []eventlog.Event) []eventlog.Event {
+				for _, event := range events {
+					if event.Script != nil && event.Script.Job == LoopJob {
+						event.Script.Uses[3]++
+					}
+				}
+				return events
+			},
+		},
+		"a command loses a step": {
+			"elastic-pytorch", func(events []eventlog.Event) []eventlog.Event {
+				for _, event := range events {
+					if event.Script != nil && event.Script.Job == DDPJob {
+						event.Script.Weights[0]++
+					}
+				}
+				return events
+			},
+		},
 		"the API server is left alone": {"chaos", without(func(e eventlog.Event) bool { return e.Fault != nil && e.Fault.Kind == eventlog.APIServerKilled })},
 		"the master stays": {
 			"chaos", without(func(e eventlog.Event) bool { return e.Pod != nil && e.Pod.Name == eventlogtest.ChaosMasterAgain.Name }),
@@ -237,6 +258,17 @@ func TestOutlineIgnoresTimesNodesAndSampling(t *testing.T) {
 				return nil
 			}
 			return []eventlog.Event{event}
+		},
+		"every running job waits once for workers that stopped responding": func(_ time.Time, _ int, event eventlog.Event) []eventlog.Event {
+			if event.Job == nil || event.Job.Status.Phase != trainingjob.PhaseRunning {
+				return []eventlog.Event{event}
+			}
+			waits := *event.Job
+			waits.Status.Phase, waits.Status.WorkersRunning = trainingjob.PhaseWaiting, 0
+			waits.Status.Workers = []trainingjob.WorkerStatus{{State: "starting", Reason: "it stopped responding at step 0, and has sent no hello since"}}
+			before := event
+			before.Job = &waits
+			return []eventlog.Event{before, event}
 		},
 		"every state is seen twice": func(_ time.Time, _ int, event eventlog.Event) []eventlog.Event {
 			if event.Pod != nil || event.Workload != nil || event.Job != nil {

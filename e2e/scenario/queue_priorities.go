@@ -27,7 +27,7 @@ type queuePriorities struct {
 	highLasts time.Duration // the guide's task takes eleven days
 }
 
-// Stages of the scenario, besides StageSubmitLow, StageSubmitHigh and StageDestroy.
+// Stages of the scenario, besides StageSubmitLow, StageForecast, StageSubmitHigh and StageDestroy.
 const (
 	StageQueues = "queues"
 	StageReturn = "return"
@@ -57,7 +57,11 @@ func (s queuePriorities) run(ctx context.Context, r *runner) error {
 	}
 
 	r.vars["submit_high"] = "true"
-	r.beginStage(StageSubmitHigh, "terraform apply: submit task %s, which needs the same four GPUs.", HighTask)
+	r.beginStage(StageForecast, "terraform plan: what would task %s evict, which needs the same four GPUs?", HighTask)
+	if err := r.forecast(ctx, StageSubmitHigh); err != nil {
+		return err
+	}
+	r.beginStage(StageSubmitHigh, "terraform apply: submit task %s.", HighTask)
 	if err := r.apply(ctx, StageSubmitHigh); err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 func QueuePrioritiesAssertions() Assertions {
 	return Assertions{
 		{"the low task is admitted and runs", lowTaskRuns},
+		{"the plan of the high task says that it evicts the low one", forecastNamesLowTask},
 		{"the high task is admitted only when the low one has been evicted, for reason Preempted", highTaskEvictsLow},
 		{"the low task's pod is preempted, and no other", onlyLowTasksPodIsPreempted},
 		{"data.elastic_workloads shows both tasks, and why the low one waits", dataSourceListsBothTasks},
@@ -63,6 +64,18 @@ func lowTaskRuns(h *eventlog.History) string {
 		return "it was never admitted"
 	case len(ranPods(h, LowTask)) == 0:
 		return "none of its pods ran"
+	}
+	return ""
+}
+
+func forecastNamesLowTask(h *eventlog.History) string {
+	low, problem := taskOf(h, LowTask)
+	if problem != "" {
+		return problem
+	}
+	evictions := forecastEvictions(h, StageSubmitHigh)
+	if len(evictions) != 1 || !strings.Contains(evictions[0], "/"+low.Name+" ") || !strings.Contains(evictions[0], "task "+LowTask+" is queued again") {
+		return fmt.Sprintf("it names %q, and the low one's workload is %s", evictions, low.Name)
 	}
 	return ""
 }

@@ -35,6 +35,16 @@ func TestQueuePrioritiesViolationsNameTheFailure(t *testing.T) {
 		bend func([]eventlog.Event)
 		want string // part of a violation
 	}{
+		"a forecast without the victim": {
+			func(events []eventlog.Event) {
+				for _, event := range events {
+					if event.Forecast != nil {
+						event.Forecast.Text = "high will wait"
+					}
+				}
+			},
+			"the plan of the high task says that it evicts the low one: it names [], and the low one's workload is ",
+		},
 		"an eviction for another reason": {
 			workloads(LowTask, func(w *eventlog.Workload) {
 				if w.Evicted != "" {

@@ -31,14 +31,21 @@ type Replay struct {
 }
 
 // Run replays the file on an empty cluster that has the file's nodes. It does not delete the objects that it creates.
-// It returns the events so far when it fails, too. It refuses a file that cannot be replayed with a *NotReplayableError
-// before it creates anything.
+// It returns the events so far when it fails, too. It refuses a file that cannot be replayed with a
+// *scenariofile.NotReplayableError before it creates anything. Random failures are those of the simulation with the
+// file's seed.
 func (r Replay) Run(ctx context.Context, cluster Cluster) (events []eventlog.Event, err error) {
-	if err := Replayable(r.File); err != nil {
+	if err := r.File.Replayable(); err != nil {
 		return nil, err
 	}
-	if len(r.File.Faults) > 0 && (cluster.Faults == nil || cluster.Nodes == nil) {
-		return nil, &UnsupportedError{Scenario: r.File.Name, Reason: "nodes of this cluster cannot be stopped"}
+	if r.File, err = withDrawnFailures(ctx, r.File); err != nil {
+		return nil, err
+	}
+	if needsFaults(r.File) && (cluster.Faults == nil || cluster.Nodes == nil) {
+		return nil, &UnsupportedError{Scenario: r.File.Name, Reason: "nodes of this cluster cannot be stopped, nor its API server"}
+	}
+	if needsDirectory(r.File) && cluster.SharedDir == "" {
+		return nil, &UnsupportedError{Scenario: r.File.Name, Reason: "its nodes share no directory with this machine, for the progress of gangs"}
 	}
 	file, err := os.Create(filepath.Join(r.Out, "events.jsonl"))
 	if err != nil {
@@ -58,7 +65,7 @@ type replayRun struct {
 	log     *Log
 	model   string         // the source of the model that elastic jobs train
 	sizes   map[string]int // the maximum workers of each submitted elastic job, the pods of a gang
-	start   time.Time      // the time of the file's second 0, moved forward by every pause of its clock
+	clock   fileClock
 }
 
 // action is something that the file schedules.
@@ -77,12 +84,16 @@ func (p *replayRun) run(ctx context.Context) (err error) {
 	if p.clients, err = connect(p.cluster.Kubeconfig); err != nil {
 		return err
 	}
-	restore, err := enforceStandard(ctx, p.clients.kubernetes, p.cluster.Namespace, baseline)
+	standard := baseline
+	if needsDirectory(p.File) {
+		standard = privileged // for a directory of the node
+	}
+	restore, err := enforceStandard(ctx, p.clients.kubernetes, p.cluster.Namespace, standard)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, withCleanupTimeout(ctx, restore)) }()
-	if err := recordNodes(ctx, p.clients.kubernetes, p.log); err != nil {
+	if err := recordNodes(ctx, p.clients.kubernetes, p.log, p.File.LevelsOf); err != nil {
 		return err
 	}
 	stop, err := p.clients.record(ctx, p.cluster.Namespace, p.log)
@@ -93,7 +104,12 @@ func (p *replayRun) run(ctx context.Context) (err error) {
 	if err := p.createQueues(ctx); err != nil {
 		return err
 	}
-	p.start = time.Now()
+	p.clock.begin(p.SpeedUp)
+	ctx, stopGangs, err := p.runGangs(ctx)
+	if err != nil {
+		return err
+	}
+	defer stopGangs()
 	for _, d := range p.actions() {
 		if err := p.waitUntil(ctx, d.at, d.what); err != nil {
 			return err
@@ -123,6 +139,14 @@ func (p *replayRun) actions() []action {
 		}})
 	}
 	for _, fault := range p.File.Faults {
+		switch {
+		case fault.APIServer:
+			all = append(all, action{fault.At, "kill the API server", p.killAPIServer})
+			continue
+		case fault.Job != "":
+			all = append(all, action{fault.At, "lose a pod of " + fault.Job, func(ctx context.Context) error { return p.losePod(ctx, fault) }})
+			continue
+		}
 		all = append(all, action{fault.At, "lose node " + fault.Node, func(ctx context.Context) error { return p.loseNode(ctx, fault.Node) }})
 		if fault.Returns > 0 {
 			all = append(all, action{fault.At + fault.Returns, "start node " + fault.Node, func(ctx context.Context) error { return p.startNode(ctx, fault.Node) }})
@@ -147,11 +171,12 @@ func (p *replayRun) actions() []action {
 // stops.
 func (p *replayRun) waitUntil(ctx context.Context, at scenariofile.Duration, what string) error {
 	select {
-	case <-time.After(time.Until(p.start.Add(p.real(at)))):
+	case <-time.After(p.real(at - p.clock.now())):
 	case <-ctx.Done():
 		return fmt.Errorf("waiting for the time %s to %s: %w", at, what, context.Cause(ctx))
 	}
-	stopped := time.Now()
+	p.clock.stop()
+	defer p.clock.resume()
 	for _, job := range p.File.Jobs {
 		if workers, submitted := p.sizes[job.Name]; submitted {
 			if err := p.log.Wait(ctx, job.Name+" is settled, before: "+what, startLimit, isSettled(job, workers)); err != nil {
@@ -159,7 +184,6 @@ func (p *replayRun) waitUntil(ctx context.Context, at scenariofile.Duration, wha
 			}
 		}
 	}
-	p.start = p.start.Add(time.Since(stopped))
 	return nil
 }
 

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
-	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/simulator"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/simulator/scenariofile"
 )
 
@@ -26,6 +25,14 @@ func scenarioFileOf(name string) string {
 		return "gangs-in-a-cohort.yaml"
 	case "a-node-fails":
 		return "a-node-fails.yaml"
+	case "fair-sharing":
+		return "fair-sharing.yaml"
+	case "unreliable-nodes":
+		return "unreliable-nodes.yaml"
+	case "random-failures":
+		return "random-failures.yaml"
+	case "racks-and-blocks":
+		return "racks-and-blocks.yaml"
 	}
 	return ""
 }
@@ -48,6 +55,34 @@ func ANodeFails() Scenario {
 	}}}
 }
 
+// FairSharing is the same of another file.
+func FairSharing() Scenario {
+	const first, second, third = "first", "second", "third"
+	return Scenario{Name: "fair-sharing", order: []chain{{
+		admitted(first, 0), admitted(second, 0), runs(second, taskRole, 0), evicted(second, taskRole), admitted(third, 0),
+		runs(third, taskRole, 0), firstEnds(third, taskRole), admitted(second, 1), runs(second, taskRole, 2),
+	}}}
+}
+
+// RacksAndBlocks is the same of another file. Which domain each pod runs in is compared too.
+func RacksAndBlocks() Scenario {
+	const near, parts, waits = "near", "slices", "waits"
+	return Scenario{Name: "racks-and-blocks", order: []chain{
+		// The replay's clock is fast: the pods of a gang may start after the next ones are admitted.
+		{admitted(near, 0), admitted(parts, 0), admitted("elastic", 0), firstEnds(near, taskRole)},
+		{admitted(near, 0), runs(near, taskRole, 3), firstEnds(near, taskRole), runs(near, taskRole, 4)},
+		{firstEnds(near, taskRole), firstEnds(parts, taskRole), admitted(waits, 0), runs(waits, taskRole, 1)},
+		{admitted("pairs", 0), runs("pairs", taskRole, 3)},
+	}}
+}
+
+// UnreliableNodes is the chaos scenario as a file: workers, a node, the master and the API server are lost. What happens is
+// compared, without an order of its own: the faults are at the same times of the file.
+func UnreliableNodes() Scenario { return Scenario{Name: "unreliable-nodes"} }
+
+// RandomFailures is the same of a file whose failures are drawn.
+func RandomFailures() Scenario { return Scenario{Name: "random-failures"} }
+
 // Replayer supplies clusters for replays.
 type Replayer interface {
 	// ClusterFor returns a cluster with the file's nodes and, if the file has queues, with Kueue's API; and a function
@@ -60,14 +95,17 @@ type Replayer interface {
 // stay in the folder named out below e2e/out. root is the repository.
 func ReplayInTest(t *testing.T, scenario Scenario, replayer Replayer, speedUp int, root, out string) {
 	t.Helper()
+	ctx, stop := testContext(t)
+	defer stop()
 	file, err := scenariofile.ReadFile(filepath.Join(root, "examples", "scenarios", scenarioFileOf(scenario.Name)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	virtual, err := simulate(t.Context(), file)
+	virtual, err := simulate(ctx, file)
 	if err != nil {
 		t.Fatal(err)
 	}
+	virtual = withDestroyStage(virtual)
 	dir := OutDir(root, out)
 	unlock, err := freshDir(dir)
 	if err != nil {
@@ -78,7 +116,7 @@ func ReplayInTest(t *testing.T, scenario Scenario, replayer Replayer, speedUp in
 			t.Error(err)
 		}
 	}()
-	cluster, release, err := replayer.ClusterFor(t.Context(), file, ClusterOptions{Out: dir, Logf: t.Logf})
+	cluster, release, err := replayer.ClusterFor(ctx, file, ClusterOptions{Out: dir, Logf: t.Logf})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +131,7 @@ func ReplayInTest(t *testing.T, scenario Scenario, replayer Replayer, speedUp in
 			t.Logf("%7.2f s  %-14s %-9s %s", line.At.Seconds(), line.Job, line.Object, line.Text)
 		}
 	}}
-	events, err := replay.Run(t.Context(), cluster)
+	events, err := replay.Run(ctx, cluster)
 	if err != nil {
 		t.Error(err)
 	}
@@ -104,17 +142,6 @@ func ReplayInTest(t *testing.T, scenario Scenario, replayer Replayer, speedUp in
 	if diff := differences(simulatedSections(scenario.Outline(virtual)), outline); diff != "" {
 		t.Errorf("the replay differs from the simulation (-simulated +replayed):\n%s", diff)
 	}
-}
-
-// simulate returns the log of a file that is simulated in virtual time.
-func simulate(ctx context.Context, file *scenariofile.Scenario) ([]eventlog.Event, error) {
-	var events []eventlog.Event
-	log := func(e eventlog.Event) error {
-		events = append(events, e)
-		return nil
-	}
-	_, err := simulator.Run(ctx, file, simulator.Options{Log: log})
-	return withDestroyStage(events), err
 }
 
 // withDestroyStage adds the stage to a file's log that follows in a scenario, terraform destroy.

@@ -1,14 +1,20 @@
 package scenario
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/simulator/scenariofile"
 )
 
 // loseNode stops a node, deletes its Node object and ends its pods, as a file means a fault. The pods get the status that
@@ -45,6 +51,51 @@ func (p *replayRun) loseNode(ctx context.Context, name string) error {
 		}
 	}
 	return nil
+}
+
+// losePod deletes the running pod of a job that a fault means: the master, or the one with the lowest number.
+func (p *replayRun) losePod(ctx context.Context, fault scenariofile.Fault) error {
+	role := taskRole
+	if slices.ContainsFunc(p.File.Jobs, func(j scenariofile.Job) bool { return j.Name == fault.Job && j.Elastic != nil }) {
+		role = trainingjob.RoleWorker
+		if fault.Master {
+			role = trainingjob.RoleMaster
+		}
+	}
+	running := slices.DeleteFunc(eventlog.Replay(p.log.Events()).PodsOf(fault.Job, role), func(pod *eventlog.PodHistory) bool {
+		return pod.Phase != string(corev1.PodRunning) || !pod.Deleting.IsZero() || !pod.Ended.IsZero()
+	})
+	if len(running) == 0 {
+		return nil // as in the simulation
+	}
+	name := slices.MinFunc(running, func(a, b *eventlog.PodHistory) int { return cmp.Compare(podNumber(a.Name), podNumber(b.Name)) }).Name
+	kind, options := eventlog.PodDeleted, metav1.DeleteOptions{}
+	if fault.Kill {
+		kind, options = eventlog.PodKilled, *metav1.NewDeleteOptions(0)
+	}
+	p.log.Add(eventlog.Event{Fault: &eventlog.Fault{Kind: kind, Target: name}})
+	if err := p.clients.kubernetes.CoreV1().Pods(p.cluster.Namespace).Delete(ctx, name, options); err != nil {
+		return fmt.Errorf("delete pod %s: %w", name, err)
+	}
+	return nil
+}
+
+// podNumber is the number at the end of a worker's name; 0 of names that a Job has made up.
+func podNumber(name string) int {
+	number, err := strconv.Atoi(name[strings.LastIndexByte(name, '-')+1:])
+	if err != nil {
+		return 0
+	}
+	return number
+}
+
+// killAPIServer also waits until the API server serves again.
+func (p *replayRun) killAPIServer(ctx context.Context) error {
+	p.log.Add(eventlog.Event{Fault: &eventlog.Fault{Kind: eventlog.APIServerKilled}})
+	if err := p.cluster.Faults.KillAPIServer(ctx); err != nil {
+		return fmt.Errorf("kill the API server: %w", err)
+	}
+	return p.clients.apiServerIsReady(ctx)
 }
 
 func (p *replayRun) startNode(ctx context.Context, name string) error {

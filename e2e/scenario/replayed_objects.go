@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path"
 	"strings"
 	"time"
 
@@ -35,7 +36,7 @@ func create[T metav1.Object](ctx context.Context, at creator[T], object T) error
 	return nil
 }
 
-// createQueues creates the file's priority classes, flavors, cohorts and queues.
+// createQueues creates the file's priority classes, topologies, flavors, cohorts and queues.
 func (p *replayRun) createQueues(ctx context.Context) error {
 	named := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name} }
 	var problems error
@@ -49,6 +50,9 @@ func (p *replayRun) createQueues(ctx context.Context) error {
 	queues := p.clients.kueue
 	for _, class := range p.File.WorkloadPriorityClasses {
 		problems = errors.Join(problems, create(ctx, queues.WorkloadPriorityClasses(), &kueue.WorkloadPriorityClass{ObjectMeta: named(class.Name), Value: class.Value}))
+	}
+	for _, t := range p.File.Topologies {
+		problems = errors.Join(problems, create(ctx, queues.Topologies(), &kueue.Topology{ObjectMeta: named(t.Name), Spec: t.TopologySpec}))
 	}
 	for _, flavor := range p.File.ResourceFlavors {
 		problems = errors.Join(problems, create(ctx, queues.ResourceFlavors(), &kueue.ResourceFlavor{ObjectMeta: named(flavor.Name), Spec: flavor.ResourceFlavorSpec}))
@@ -81,13 +85,24 @@ func requirements(requests scenariofile.Resources) *corev1.ResourceRequirements 
 	return &made
 }
 
+// maxRestarts is more than the restarts of any pod in a replay.
+const maxRestarts = 100
+
 // submitGang creates a Job whose command sleeps as long as the gang computes, in each of its pods: Kueue admits and evicts
-// all of them together.
+// all of them together. If the file needs a directory, the pods run until a file appears in it (runGangs).
 func (p *replayRun) submitGang(ctx context.Context, job scenariofile.Job) error {
 	g := job.Gang
 	grace := int64(math.Ceil(p.real(*g.TerminationGracePeriod).Seconds()))
 	// The shell waits for the sleep of its trap, like a program that takes a while to terminate.
-	command := fmt.Sprintf("trap 'sleep %.3f; exit %d' TERM; sleep %.3f & wait", p.real(*g.Stops).Seconds(), task.ExitStopped, p.real(g.Runs).Seconds())
+	computes := fmt.Sprintf("sleep %.3f & wait", p.real(g.Runs).Seconds())
+	var volumes []corev1.Volume
+	var mounts []corev1.VolumeMount
+	if needsDirectory(p.File) {
+		computes = fmt.Sprintf("until [ -e %s ]; do sleep 0.2; done", path.Join(directoryMount, finishedFile(job.Name)))
+		volumes = []corev1.Volume{{Name: directoryVolume, VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: p.cluster.SharedDir}}}}
+		mounts = []corev1.VolumeMount{{Name: directoryVolume, MountPath: directoryMount, ReadOnly: true}}
+	}
+	command := fmt.Sprintf("trap 'sleep %.3f; exit %d' TERM; %s", p.real(*g.Stops).Seconds(), task.ExitStopped, computes)
 	made := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: job.Name},
 		Spec: batchv1.JobSpec{
@@ -97,7 +112,7 @@ func (p *replayRun) submitGang(ctx context.Context, job scenariofile.Job) error 
 				OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue}},
 			}}},
 			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: g.Labels},
+				ObjectMeta: metav1.ObjectMeta{Labels: g.Labels, Annotations: g.Topology.Annotations()},
 				Spec: corev1.PodSpec{
 					RestartPolicy:                 corev1.RestartPolicyNever,
 					TerminationGracePeriodSeconds: &grace,
@@ -105,11 +120,17 @@ func (p *replayRun) submitGang(ctx context.Context, job scenariofile.Job) error 
 					NodeSelector:                  g.NodeSelector, Tolerations: g.Tolerations, Affinity: g.Affinity,
 					Containers: []corev1.Container{{
 						Name: task.ContainerName, Image: task.DefaultImage,
-						Command: []string{"sh", "-c", command}, Resources: *requirements(g.Requests),
+						Command: []string{"sh", "-c", command}, Resources: *requirements(g.Requests), VolumeMounts: mounts,
 					}},
+					Volumes: volumes,
 				},
 			},
 		},
+	}
+	if g.Topology != nil {
+		// Kueue places pods in the order of their indexes. The Job controller delays a pod by the failures of its own index,
+		// 10 s after the first one; by those of all pods it would be 80 s after a failed node with four pods.
+		made.Spec.CompletionMode, made.Spec.BackoffLimitPerIndex = new(batchv1.IndexedCompletion), new(int32(maxRestarts))
 	}
 	if g.Queue != "" {
 		made.Labels = map[string]string{task.LabelQueue: g.Queue}
@@ -161,7 +182,11 @@ func (p *replayRun) definition(job scenariofile.Job, minimum, maximum int) train
 		MinPriorityClassName: e.Workers.MinPriorityClass,
 	}
 	if q := e.Queue; q != nil {
-		d.Queue = &trainingjob.Queue{Name: q.Name, PriorityClass: q.PriorityClass, MinPriorityClass: q.MinPriorityClass}
+		d.Queue = &trainingjob.Queue{Name: q.Name, PriorityClass: q.PriorityClass, MinPriorityClass: q.MinPriorityClass, Topology: e.Topology}
+	}
+	if e.CheckpointEvery > 0 {
+		step := gradient * time.Duration((e.Speed.GradsToWait+maximum-1)/maximum)
+		d.Job.Checkpoint = &trainingjob.Checkpoint{Steps: max(1, int64(p.real(e.CheckpointEvery)/step))} // in ConfigMap NAME-model
 	}
 	d.Image = p.cluster.Image
 	d.Master, d.Workers = podSettings(e.Master), podSettings(e.Workers.Pod)

@@ -68,10 +68,19 @@ func (n *Reporter) Lines(event eventlog.Event) []Line {
 		if len(event.Plan.Changes) > 0 {
 			lines = []Line{{Text: "terraform plan would change " + strings.Join(event.Plan.Changes, ", "), Tone: Bad}}
 		}
+	case event.Forecast != nil:
+		prefix := "terraform plan: "
+		for line := range strings.Lines(event.Forecast.Text) {
+			if text := strings.TrimSpace(line); text != "" {
+				lines, prefix = append(lines, Line{Text: prefix + text}), "  "
+			}
+		}
 	case event.Listing != nil:
 		lines = []Line{{Text: fmt.Sprintf("kubectl get pods -l %s: %s", event.Listing.Selector, strings.Join(event.Listing.Pods, ", "))}}
 	case event.Queried != nil:
 		lines = queriedWorkloadLines(*event.Queried)
+	case event.Script != nil:
+		lines = []Line{scriptLine(*event.Script)}
 	case event.Leftovers != nil:
 		lines = []Line{{Text: "no object is left", Tone: Good}}
 		if len(event.Leftovers.Objects) > 0 {
@@ -84,6 +93,28 @@ func (n *Reporter) Lines(event eventlog.Event) []Line {
 		lines[i].At = event.Time.Sub(n.start)
 	}
 	return lines
+}
+
+// scriptLine describes what a script has written.
+func scriptLine(s eventlog.ScriptResult) Line {
+	line := Line{Job: s.Job, Tone: Good, Text: "its weights are those of an undisturbed run, within rounding"}
+	if !closeWeights(s.Weights, s.Undisturbed) {
+		line.Tone, line.Text = Bad, "its weights differ from those of an undisturbed run"
+	}
+	switch problem := unequalUses(s); {
+	case problem != "":
+		line.Tone, line.Text = Bad, line.Text+"; "+problem
+	case len(s.Uses) > 0:
+		line.Text += fmt.Sprintf("; it has used each of %s %s", wording.Number(len(s.Uses), "record"), wording.Number(s.Epochs, "time"))
+	}
+	var ranks []string
+	for _, start := range s.Starts {
+		ranks = append(ranks, fmt.Sprint(start.Ranks))
+	}
+	if len(ranks) > 0 {
+		line.Text += "; it was started with " + strings.Join(ranks, ", ") + " ranks"
+	}
+	return line
 }
 
 // faultLine describes an injected fault.
@@ -107,10 +138,10 @@ func faultLine(f eventlog.Fault) Line {
 }
 
 func (n *Reporter) podLines(at time.Time, pod eventlog.Pod) []Line {
-	said := n.pods[pod.UID]
-	defer func() { n.pods[pod.UID] = said }()
+	reported := n.pods[pod.UID]
+	defer func() { n.pods[pod.UID] = reported }()
 	var lines []Line
-	say := func(done *bool, happened bool, tone Tone, format string, args ...any) {
+	report := func(done *bool, happened bool, tone Tone, format string, args ...any) {
 		if *done || !happened {
 			return
 		}
@@ -121,25 +152,25 @@ func (n *Reporter) podLines(at time.Time, pod eventlog.Pod) []Line {
 	}
 	over := pod.Phase == "Succeeded" || pod.Phase == "Failed" || pod.Deleted
 
-	say(&said.created, pod.Phase == "Pending" && pod.Unschedulable == "", Plain, "Pending")
-	setFirst(&said.history.Created, at, true)
-	setFirst(&said.history.Unschedulable, at, pod.Unschedulable != "")
-	setFirst(&said.history.Bound, at, pod.Node != "")
-	say(&said.pending, pod.Unschedulable != "" && pod.Node == "", Waiting, "Pending: %s", firstSentence(pod.Unschedulable))
+	report(&reported.created, pod.Phase == "Pending" && pod.Unschedulable == "", Plain, "Pending")
+	setFirst(&reported.history.Created, at, true)
+	setFirst(&reported.history.Unschedulable, at, pod.Unschedulable != "")
+	setFirst(&reported.history.Bound, at, pod.Node != "")
+	report(&reported.pending, pod.Unschedulable != "" && pod.Node == "", Waiting, "Pending: %s", firstSentence(pod.Unschedulable))
 	place := "Running on " + pod.Node
-	if wait, waited := said.history.Waited(at); waited {
+	if wait, waited := reported.history.Waited(at); waited {
 		place += ", after waiting " + wording.Duration(wait)
 	}
-	say(&said.running, pod.Phase == "Running", Good, "%s", place)
-	say(&said.disrupted, pod.Disruption == eventlog.PreemptionByScheduler, Bad, "preempted: %s", pod.Cause)
-	say(&said.disrupted, pod.Disruption != "", Bad, "disrupted, %s: %s", pod.Disruption, pod.Cause)
+	report(&reported.running, pod.Phase == "Running", Good, "%s", place)
+	report(&reported.disrupted, pod.Disruption == eventlog.PreemptionByScheduler, Bad, "preempted: %s", pod.Cause)
+	report(&reported.disrupted, pod.Disruption != "", Bad, "disrupted, %s: %s", pod.Disruption, pod.Cause)
 	switch {
 	case pod.ExitCode != nil && *pod.ExitCode == 0:
-		say(&said.ended, over, Plain, "completed")
+		report(&reported.ended, over, Plain, "completed")
 	case pod.ExitCode != nil:
-		say(&said.ended, over, Plain, "ended with exit code %d", *pod.ExitCode)
+		report(&reported.ended, over, Plain, "ended with exit code %d", *pod.ExitCode)
 	default:
-		say(&said.ended, over, Plain, "removed")
+		report(&reported.ended, over, Plain, "removed")
 	}
 	return lines
 }
@@ -158,38 +189,38 @@ type reportedWorkload struct {
 }
 
 func (n *Reporter) workloadLines(at time.Time, workload eventlog.Workload) []Line {
-	said := n.workloads[workload.UID]
-	defer func() { n.workloads[workload.UID] = said }()
+	reported := n.workloads[workload.UID]
+	defer func() { n.workloads[workload.UID] = reported }()
 	var lines []Line
-	say := func(tone Tone, format string, args ...any) {
+	report := func(tone Tone, format string, args ...any) {
 		lines = append(lines, Line{Job: workload.Title(), Object: "workload", Text: fmt.Sprintf(format, args...), Tone: tone})
 	}
-	if said.waitingSince.IsZero() && !workload.Admitted {
-		said.waitingSince = at
+	if reported.waitingSince.IsZero() && !workload.Admitted {
+		reported.waitingSince = at
 	}
-	if workload.Evicted != "" && !said.evicted {
-		said = reportedWorkload{evicted: true}
-		say(Bad, "evicted, %s: %s", workload.Evicted, workload.Cause)
+	if workload.Evicted != "" && !reported.evicted {
+		reported = reportedWorkload{evicted: true}
+		report(Bad, "evicted, %s: %s", workload.Evicted, workload.Cause)
 	}
 	switch {
 	case workload.Finished:
-		if !said.finished {
-			said.finished = true
-			say(Plain, "finished")
+		if !reported.finished {
+			reported.finished = true
+			report(Plain, "finished")
 		}
-	case workload.Admitted && workload.Evicted == "" && !said.admitted:
+	case workload.Admitted && workload.Evicted == "" && !reported.admitted:
 		text := "admitted to " + workload.ReservedIn
-		if waited := at.Sub(said.waitingSince); !said.waitingSince.IsZero() && waited > 0 {
+		if waited := at.Sub(reported.waitingSince); !reported.waitingSince.IsZero() && waited > 0 {
 			text += ", after waiting " + wording.Duration(waited)
 		}
-		said = reportedWorkload{admitted: true}
-		say(Good, "%s", text)
-	case !workload.Admitted && workload.Waits != "" && !said.waiting:
-		said.waiting = true
-		if said.waitingSince.IsZero() {
-			said.waitingSince = at
+		reported = reportedWorkload{admitted: true}
+		report(Good, "%s", text)
+	case !workload.Admitted && workload.Waits != "" && !reported.waiting:
+		reported.waiting = true
+		if reported.waitingSince.IsZero() {
+			reported.waitingSince = at
 		}
-		say(Waiting, "pending in %s: %s", workload.Queue, workload.Waits)
+		report(Waiting, "pending in %s: %s", workload.Queue, workload.Waits)
 	}
 	return lines
 }
@@ -230,41 +261,41 @@ type reportedJob struct {
 
 // jobLines describes a job's phases, every change of its workers, and its steps now and then.
 func (n *Reporter) jobLines(at time.Time, job eventlog.Job) []Line {
-	said, status := n.jobs[job.Name], job.Status
-	changed := said.phase != status.Phase
-	resized := said.running != status.WorkersRunning || said.pending != status.WorkersPending
+	reported, status := n.jobs[job.Name], job.Status
+	changed := reported.phase != status.Phase
+	resized := reported.running != status.WorkersRunning || reported.pending != status.WorkersPending
 	var lines []Line
 	switch {
-	case status.WorkersRunning < said.maxWorkers && !said.shrunk:
-		said.shrunk, said.finishedSince = true, ""
-	case status.WorkersRunning >= said.maxWorkers && said.shrunk:
-		said.shrunk = false
-		lines = append(lines, grownBackLine(job.Name, status.WorkersRunning, said.finishedSince))
+	case status.WorkersRunning < reported.maxWorkers && !reported.shrunk:
+		reported.shrunk, reported.finishedSince = true, ""
+	case status.WorkersRunning >= reported.maxWorkers && reported.shrunk:
+		reported.shrunk = false
+		lines = append(lines, grownBackLine(job.Name, status.WorkersRunning, reported.finishedSince))
 	}
-	said.phase, said.running, said.pending = status.Phase, status.WorkersRunning, status.WorkersPending
-	said.maxWorkers = max(said.maxWorkers, status.WorkersRunning)
+	reported.phase, reported.running, reported.pending = status.Phase, status.WorkersRunning, status.WorkersPending
+	reported.maxWorkers = max(reported.maxWorkers, status.WorkersRunning)
 	if changed && status.Phase == trainingjob.PhaseSucceeded {
 		n.noteFinished(job.Name)
 	}
-	if changed || status.Phase == trainingjob.PhaseRunning && (resized || at.Sub(said.at) >= stepsEvery) {
-		said.at = at
+	if changed || status.Phase == trainingjob.PhaseRunning && (resized || at.Sub(reported.at) >= stepsEvery) {
+		reported.at = at
 		lines = append(lines, jobLine(job, changed))
 	}
-	n.jobs[job.Name] = said
+	n.jobs[job.Name] = reported
 	return lines
 }
 
 // noteFinished records for the jobs that have shrunk that another job has finished.
 func (n *Reporter) noteFinished(done string) {
-	for name, said := range n.jobs {
+	for name, reported := range n.jobs {
 		if name != done {
-			said.finishedSince = done
-			n.jobs[name] = said
+			reported.finishedSince = done
+			n.jobs[name] = reported
 		}
 	}
 }
 
-// grownBackLine says that a job trains with as many workers again as before it shrank.
+// grownBackLine reports that a job trains with as many workers again as before it shrank.
 func grownBackLine(job string, workers int, finished string) Line {
 	text := fmt.Sprintf("%s is back to %s.", job, wording.Number(workers, "worker"))
 	if finished != "" {

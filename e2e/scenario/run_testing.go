@@ -7,6 +7,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -30,6 +31,32 @@ func differences(want, got string) string {
 // cleanupTime is how long before the test binary's own timeout a run is interrupted, so that it can clean up.
 const cleanupTime = time.Minute
 
+// interrupted ends when the test binary receives a signal to end.
+var interrupted = sync.OnceValue(func() context.Context {
+	ctx, _ := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	return ctx
+})
+
+// testContext is the context of a test's run: an interrupted run cleans up, like an interrupted demo, and no other one
+// begins.
+func testContext(t *testing.T) (context.Context, context.CancelFunc) {
+	t.Helper()
+	if interrupted().Err() != nil {
+		t.Fatal("the tests were interrupted")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	unwatch := context.AfterFunc(interrupted(), cancel)
+	timed, cancelTimed := ctx, context.CancelFunc(func() {})
+	if deadline, ok := t.Deadline(); ok {
+		timed, cancelTimed = context.WithDeadline(ctx, deadline.Add(-cleanupTime))
+	}
+	return timed, func() {
+		cancelTimed()
+		unwatch()
+		cancel()
+	}
+}
+
 // RunInTest runs a scenario in a test and writes its report to the test's log. The test fails unless all assertions
 // hold and the outline is that of testdata. root is the repository, out the name of the folder below e2e/out. The test
 // is skipped where nothing was built for it (as in `go test ./...` without make), and where the backend does not
@@ -43,14 +70,8 @@ func RunInTest(t *testing.T, scenario Scenario, backend Backend, root, out strin
 		}
 		t.Fatal(err)
 	}
-	// An interrupted test must clean up, like an interrupted demo.
-	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := testContext(t)
 	defer stop()
-	if deadline, ok := t.Deadline(); ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-cleanupTime))
-		defer cancel()
-	}
 	var reporter Reporter
 	outcome, err := Run(ctx, scenario, backend, Options{
 		Tools: tools, Root: root, Out: OutDir(root, out), MNISTDir: os.Getenv("MNIST_DIR"), Logf: t.Logf,

@@ -92,7 +92,7 @@ func (r *runner) execute(ctx context.Context, scenario Scenario, output io.Write
 	if r.clients, err = connect(r.cluster.Kubeconfig); err != nil {
 		return err
 	}
-	if err := recordNodes(ctx, r.clients.kubernetes, r.log); err != nil {
+	if err := recordNodes(ctx, r.clients.kubernetes, r.log, noLevels); err != nil {
 		return err
 	}
 	restore, err := enforceStandard(ctx, r.clients.kubernetes, r.cluster.Namespace, scenario.Requirements.standard())
@@ -156,6 +156,16 @@ func (r *runner) plan(ctx context.Context, after string) error {
 	return nil
 }
 
+// forecast records the warnings of a terraform plan, made with the variables of the stage that it precedes.
+func (r *runner) forecast(ctx context.Context, before string) error {
+	text, err := r.tf.warnings(ctx, r.vars)
+	if err != nil {
+		return fmt.Errorf("before stage %s: %w", before, err)
+	}
+	r.log.Add(eventlog.Event{Forecast: &eventlog.Forecast{Before: before, Text: text}})
+	return nil
+}
+
 // destroy destroys the scenario's resources and records the objects that are left.
 func (r *runner) destroy(ctx context.Context) error {
 	r.beginStage(StageDestroy, "terraform destroy.")
@@ -171,17 +181,24 @@ func (r *runner) destroy(ctx context.Context) error {
 	return nil
 }
 
-func recordNodes(ctx context.Context, client kubernetes.Interface, log *Log) error {
+func recordNodes(ctx context.Context, client kubernetes.Interface, log *Log, levels func(map[string]string) []string) error {
 	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return fmt.Errorf("list the nodes: %w", err)
 	}
 	for _, node := range nodes.Items {
-		log.Add(eventlog.Event{Node: &eventlog.Node{
+		state := eventlog.Node{
 			Name:   node.Name,
 			CPU:    node.Status.Allocatable.Cpu().String(),
 			Memory: node.Status.Allocatable.Memory().String(),
-		}})
+		}
+		for _, level := range levels(node.Labels) {
+			state.Domains = append(state.Domains, eventlog.Domain{Level: level, Name: node.Labels[level]})
+		}
+		log.Add(eventlog.Event{Node: &state})
 	}
 	return nil
 }
+
+// noLevels are the levels of the nodes of a scenario without topologies.
+func noLevels(map[string]string) []string { return nil }

@@ -36,14 +36,17 @@ type Requirements struct {
 	// GPUs: a node has four nvidia.com/gpu, 16 CPU and 60 GiB less the system's reservation, the label that GKE gives
 	// nodes with T4s (cloud.google.com/gke-accelerator=nvidia-tesla-t4) and the taint nvidia.com/gpu=present:NoSchedule.
 	GPUs bool
+	// PyTorch: /usr/bin/python3 of the trainer's image has PyTorch, and a directory of this machine is the same directory on
+	// every node (Cluster.SharedDir).
+	PyTorch bool
 	// Faults: faults can be injected (Cluster.Faults).
 	Faults bool
 }
 
-// standard is the Pod Security Standard under which a scenario's pods run. Only jobs that read their data from a
+// standard is the Pod Security Standard under which a scenario's pods run. Only jobs that read or write a
 // directory of their node need more than baseline.
 func (r Requirements) standard() string {
-	if r.Records {
+	if r.Records || r.PyTorch {
 		return privileged
 	}
 	return baseline
@@ -111,6 +114,22 @@ This takes about two minutes.`,
 			example:      underAQueueExample,
 			order:        underAQueueOrder(),
 			run:          runUnderAQueue,
+		},
+		{
+			Name:  "elastic-pytorch",
+			Title: "Two PyTorch jobs shrink for an urgent task",
+			About: `Jobs loop and ddp train with three workers each, in a queue with a quota of 3.2 CPUs. loop keeps its own loop and its
+own collectives; ddp is a script for torchrun that does not know this project. Task urgent needs two CPUs: terraform
+plan names the four workers that it evicts, both jobs continue with their minimum of one worker, and grow back.
+loop must have used every record once per epoch, and both must end with the weights of an undisturbed run.
+This needs PyTorch for /usr/bin/python3 (Debian: python3-torch), and takes about three minutes.`,
+			Summary:      "Both jobs gave their workers to the urgent task and got them back; no record was lost, and the forecast named the victims.",
+			Guide:        "docs/guides/pytorch.md",
+			Assertions:   ElasticPyTorchAssertions(),
+			Requirements: Requirements{ThreeNodes: true, Kueue: true, PyTorch: true},
+			example:      elasticPyTorchExample,
+			order:        elasticPyTorchOrder(),
+			run:          runElasticPyTorch,
 		},
 		{
 			Name:  "chaos",

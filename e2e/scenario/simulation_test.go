@@ -32,7 +32,7 @@ func TestSimulationHasTheOutlineOfTheCluster(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := differences(simulatedSections(string(want)), simulatedSections(scenario.Outline(events))); diff != "" {
+			if diff := differences(simulatedSections(string(want)), simulatedSections(scenario.Outline(withDestroyStage(events)))); diff != "" {
 				t.Error(diff)
 			}
 		})

@@ -178,3 +178,28 @@ func copyExamples(target, source string) error {
 		return os.WriteFile(copied, text, 0o600)
 	})
 }
+
+// warnings are the texts of the warnings that a plan prints.
+func (t *terraform) warnings(ctx context.Context, vars variables) (string, error) {
+	var options []tfexec.PlanOption
+	for name, value := range vars {
+		options = append(options, tfexec.Var(name+"="+value))
+	}
+	var texts []string
+	output := &lines{report: func(line string) {
+		var message struct {
+			Diagnostic *struct{ Severity, Summary, Detail string }
+		}
+		if json.Unmarshal([]byte(line), &message) != nil || message.Diagnostic == nil {
+			return
+		}
+		// Every plan here warns of the provider that is not from a registry.
+		if d := message.Diagnostic; d.Severity == "warning" && !strings.HasPrefix(d.Summary, "Provider development overrides") {
+			texts = append(texts, d.Summary+"\n"+d.Detail)
+		}
+	}}
+	if _, err := t.exec.PlanJSON(ctx, output, options...); err != nil {
+		return "", fmt.Errorf("terraform plan: %w", err)
+	}
+	return strings.Join(texts, "\n"), nil
+}

@@ -44,7 +44,7 @@ func TestUnderAQueueViolationsNameTheFailure(t *testing.T) {
 					e.Workload.Owners[0].Name = eventlogtest.GroupMinimum.Name
 				}
 			}),
-			"and nothing else: elastic-floor-0-spmcs was preempted",
+			"and nothing else: elastic-min-0-spmcs was preempted",
 		},
 		"a job that starts again when it shrinks": {
 			each(func(e *eventlog.Event) {

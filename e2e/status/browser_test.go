@@ -46,7 +46,7 @@ func browse(t *testing.T) context.Context {
 		}
 		end()
 	})
-	complaints(browser, t)
+	browserErrors(browser, t)
 	if err := chromedp.Run(browser); err != nil { // it lives as long as the context that it was first used with
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func browse(t *testing.T) context.Context {
 
 // complaints makes errors of what the browser reports: scripts that fail, what the page's own policy forbids, requests
 // that go elsewhere.
-func complaints(ctx context.Context, t *testing.T) {
+func browserErrors(ctx context.Context, t *testing.T) {
 	chromedp.ListenTarget(ctx, func(event any) {
 		switch e := event.(type) {
 		case *runtime.EventExceptionThrown:

@@ -25,7 +25,7 @@ import (
 )
 
 // patience is how long something awaited may take.
-const patience = 30 * time.Second
+const timeout = 30 * time.Second
 
 // text is what a page shows in an element now.
 func text(ctx context.Context, t *testing.T, selector string) string {
@@ -40,7 +40,7 @@ func text(ctx context.Context, t *testing.T, selector string) string {
 // awaitText waits until an element shows something.
 func awaitText(ctx context.Context, t *testing.T, selector, what string) {
 	t.Helper()
-	limited, cancel := context.WithTimeout(ctx, patience)
+	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	err := await.Until(limited, fmt.Sprintf("%s shows %q", selector, what), 100*time.Millisecond, func(context.Context) error {
 		if got := text(ctx, t, selector); !strings.Contains(got, what) {
@@ -129,7 +129,7 @@ func TestTheRealTrainersPageShowsALostWorkerAndItsReportStays(t *testing.T) {
 	case url = <-printed.url:
 	case err := <-ended:
 		t.Fatalf("%v\n%s", err, printed.text.String())
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		t.Fatal("the trainer never said where its page is")
 	}
 	if err := chromedp.Run(ctx, chromedp.Navigate(url)); err != nil {

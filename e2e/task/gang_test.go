@@ -120,6 +120,82 @@ func TestAGangStartsFailsAndRestartsTogether(t *testing.T) {
 	)
 }
 
+// The first command of rank 1 fails when all run, and that of rank 2 runs until its pod is deleted. Rank 0 runs only
+// once, and ends when both have rejoined it.
+const rejoining = `
+echo "$SKYPILOT_NODE_RANK $MY_POD_NAME" >> /shared/log
+if mkdir /shared/first-$SKYPILOT_NODE_RANK 2>/dev/null; then
+  while [ ! -d /shared/first-0 ] || [ ! -d /shared/first-1 ] || [ ! -d /shared/first-2 ]; do sleep 0.1; done
+  [ $SKYPILOT_NODE_RANK != 1 ] || exit 7
+  [ $SKYPILOT_NODE_RANK != 2 ] || exec sleep 600
+else
+  touch /shared/again-$SKYPILOT_NODE_RANK
+fi
+while [ ! -e /shared/again-1 ] || [ ! -e /shared/again-2 ]; do sleep 0.1; done
+`
+
+func TestOnlyTheRanksOfAGangThatFailOrAreLostRunAgainWhereTheCommandCanRejoin(t *testing.T) {
+	t.Parallel()
+	ns := namespace(t)
+	enforce(t, ns, "privileged") // host_path
+	shared := t.TempDir()
+	if err := os.Chmod(shared, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	config := block(ns, "gang", fmt.Sprintf(`
+  num_nodes        = 3
+  rejoin           = true
+  supervisor_image = "elastic-trainer"
+  recovery         = { max_restarts_on_errors = 1 }
+  volumes          = [{ name = "shared", mount_path = "/shared", host_path = %q }]
+  run              = %q
+`, shared, rejoining))
+	runs := func() map[string][]string {
+		text, err := os.ReadFile(filepath.Join(shared, "log"))
+		if err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+		found := map[string][]string{}
+		for line := range strings.Lines(string(text)) {
+			if rank, pod, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
+				found[rank] = append(found[rank], pod)
+			}
+		}
+		return found
+	}
+	steps(t,
+		resource.TestStep{Config: config, ConfigPlanChecks: planned(plancheck.ResourceActionCreate)},
+		resource.TestStep{
+			PreConfig: func() {
+				await(t, "the commands, and rank 1 in its second pod", func(context.Context) (string, bool) {
+					found := runs()
+					return fmt.Sprint(found), len(found) == 3 && len(found["1"]) == 2
+				})
+				if err := client(t).CoreV1().Pods(ns).Delete(t.Context(), runs()["2"][0], metav1.DeleteOptions{}); err != nil {
+					t.Fatal(err)
+				}
+				await(t, "the end", func(context.Context) (string, bool) {
+					live := job(t, ns, "gang")
+					return fmt.Sprintf("%+v, %v", live.Status, runs()), live.Status.Succeeded == 3
+				})
+				if found := runs(); len(found["0"]) != 1 || len(found["1"]) != 2 || len(found["2"]) != 2 {
+					t.Errorf("the ranks ran in the pods %v", found)
+				}
+				board, err := client(t).CoreV1().ConfigMaps(ns).Get(t.Context(), gang.BoardName("gang"), metav1.GetOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if b, err := gang.Decode(board.Data, 3); err != nil || b.Run.Number != 1 {
+					t.Errorf("run %d, %v", b.Run.Number, err)
+				}
+			},
+			Config:            config,
+			ConfigPlanChecks:  resource.ConfigPlanChecks{PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
+			ConfigStateChecks: []statecheck.StateCheck{state("phase", text("Succeeded")), state("restarts", knownvalue.Int64Exact(1))},
+		},
+	)
+}
+
 func TestAGangThatIsSuspendedRunsAgainWhenItIsAdmitted(t *testing.T) {
 	t.Parallel()
 	ns := namespace(t)

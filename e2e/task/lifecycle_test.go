@@ -108,9 +108,9 @@ func TestImportAndThenARemoval(t *testing.T) {
 	if code == 0 {
 		t.Errorf("a Job of another client was imported:\n%s", printed)
 	}
-	providertest.ExpectSays(t, printed, "Job "+ns+"/foreign is no task", "Other Jobs cannot be imported")
+	providertest.ExpectText(t, printed, "Job "+ns+"/foreign is not a task", "Other Jobs cannot be imported")
 	printed, _ = foreign.Run(t, block(ns, "foreign", ""), "import", address, "foreign")
-	providertest.ExpectSays(t, printed, "it must be NAMESPACE/NAME", "as in default/low")
+	providertest.ExpectText(t, printed, "it must be NAMESPACE/NAME", "such as default/low")
 }
 
 func TestWhatIsThereIsNotTakenOver(t *testing.T) {
@@ -123,23 +123,23 @@ func TestWhatIsThereIsNotTakenOver(t *testing.T) {
 		resource.TestStep{Config: block(ns, "first", ""), ConfigPlanChecks: planned(plancheck.ResourceActionCreate)},
 		resource.TestStep{
 			Config:      strings.Replace(block(ns, "first", ""), `"elastic_task" "test"`, `"elastic_task" "second"`, 1) + strings.SplitN(block(ns, "first", ""), "}\n", 2)[1],
-			ExpectError: providertest.Says("Cannot create Job "+ns+"/first", "exists already", "terraform import elastic_task.ADDRESS "+ns+"/first"),
+			ExpectError: providertest.ErrorText("Cannot create Job "+ns+"/first", "exists already", "terraform import elastic_task.ADDRESS "+ns+"/first"),
 		},
 		resource.TestStep{
 			Config:      block(ns, "taken", ""),
-			ExpectError: providertest.Says("Cannot create ConfigMap "+ns+"/taken-task", "Task "+ns+"/taken needs an object with this name"),
+			ExpectError: providertest.ErrorText("Cannot create ConfigMap "+ns+"/taken-task", "Task "+ns+"/taken needs an object with this name"),
 		},
 		resource.TestStep{
 			Config:      block("no-such-namespace", "lost", ""),
-			ExpectError: providertest.Says("Cannot create Job no-such-namespace/lost", `namespaces "no-such-namespace" not found`),
+			ExpectError: providertest.ErrorText("Cannot create Job no-such-namespace/lost", `namespaces "no-such-namespace" not found`),
 		},
 		resource.TestStep{
 			Config:      block(ns, "refused", `pod_overrides = jsonencode({ spec = { dnsPolicy = "Nonsense" } })`),
-			ExpectError: providertest.Says("Cannot create Job "+ns+"/refused", "The API server refused the request", "dnsPolicy"),
+			ExpectError: providertest.ErrorText("Cannot create Job "+ns+"/refused", "The API server refused the request", "dnsPolicy"),
 		},
 		resource.TestStep{
 			Config:      block(ns, "classless", `priority_class_name = "nobodys"`),
-			ExpectError: providertest.Says("PriorityClass not found", `PriorityClass "nobodys" does not exist`),
+			ExpectError: providertest.ErrorText("PriorityClass not found", `PriorityClass "nobodys" does not exist`),
 		},
 	)
 }
@@ -163,7 +163,7 @@ func TestAWaitThatIsInterruptedIsAWarning(t *testing.T) {
 		t.Fatal(err)
 	}
 	printed, _ := finish()
-	providertest.ExpectSays(t, printed, "Task "+ns+"/interrupted has not succeeded yet", "it was interrupted", "Its phase is Running")
+	providertest.ExpectText(t, printed, "Task "+ns+"/interrupted has not succeeded yet", "it was interrupted", "Its phase is Running")
 	r.ExpectNoChanges(t, config)
 	if job(t, ns, "interrupted").UID != uid {
 		t.Error("the task was replaced")
@@ -197,7 +197,7 @@ func TestAPodThatDoesNotGoIsNamed(t *testing.T) {
 	if code != 1 {
 		t.Fatalf("destroy exited with %d:\n%s", code, printed)
 	}
-	providertest.ExpectSays(t, printed, "Error: Task "+ns+"/stuck is not deleted yet", "is held by finalizer example.com/hold")
+	providertest.ExpectText(t, printed, "Error: Task "+ns+"/stuck is not deleted yet", "is held by finalizer example.com/hold")
 }
 
 func TestTheDefaultQueueOfANamespaceIsNoDrift(t *testing.T) {
@@ -218,7 +218,7 @@ func TestTheDefaultQueueOfANamespaceIsNoDrift(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("apply exited with %d:\n%s", code, printed)
 	}
-	providertest.ExpectSays(t, printed, "Warning: Task will be queued by default", `queue = { name = "default" }`)
+	providertest.ExpectText(t, printed, "Warning: Task will be queued by default", `queue = { name = "default" }`)
 	if live := job(t, ns, "unlabelled"); live.Labels[kueue.QueueLabel] != "default" {
 		t.Errorf("Kueue has not queued it: %v", live.Labels)
 	}
@@ -247,14 +247,14 @@ func awaitDefaultQueue(t *testing.T, ns string) {
 func TestTheQueuesNeedPermissionToReadThem(t *testing.T) {
 	t.Parallel()
 	user := fmt.Sprintf("provider \"elastic\" {\n  config_path = %q\n}\n", cluster.UserKubeconfig)
-	for data, says := range map[string]string{
+	for data, wantText := range map[string]string{
 		`data "elastic_workloads" "x" {}`:                            "may not list workloads.kueue.x-k8s.io in the whole cluster",
 		"data \"elastic_workloads\" \"x\" {\n namespace = \"ns\"\n}": "may not list workloads.kueue.x-k8s.io in namespace ns",
 		`data "elastic_cluster_capacity" "x" {}`:                     "may not list nodes in the whole cluster",
 	} {
-		t.Run(says, func(t *testing.T) {
+		t.Run(wantText, func(t *testing.T) {
 			t.Parallel()
-			steps(t, resource.TestStep{Config: user + data, ExpectError: providertest.Says(says, "kubectl create")})
+			steps(t, resource.TestStep{Config: user + data, ExpectError: providertest.ErrorText(wantText, "kubectl create")})
 		})
 	}
 }

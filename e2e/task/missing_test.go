@@ -59,7 +59,7 @@ func TestATaskThatLosesItsPartsGetsThemBack(t *testing.T) {
 			if code != 0 {
 				t.Fatalf("plan exited with %d:\n%s", code, printed)
 			}
-			providertest.ExpectSays(t, printed, "No changes.", change.ref+" is being deleted", "Task "+ns+"/parts needs it", "held by finalizers: example.com/hold")
+			providertest.ExpectText(t, printed, "No changes.", change.ref+" is being deleted", "Task "+ns+"/parts needs it", "held by finalizers: example.com/hold")
 
 			change.finalizers("null")
 			printed, code = r.Run(t, config, "apply", "-auto-approve") // which prints the plan, too
@@ -67,7 +67,7 @@ func TestATaskThatLosesItsPartsGetsThemBack(t *testing.T) {
 				t.Fatalf("apply exited with %d, and %d objects were missing:\n%s", code, n, printed)
 			}
 			loss := task.LossOf("parts", part)
-			providertest.ExpectSays(t, printed, "will be updated in-place", "missing_objects", "lacks objects that it needs",
+			providertest.ExpectText(t, printed, "will be updated in-place", "missing_objects", "is missing objects",
 				change.ref+" was deleted. Without it "+loss.Without+". terraform apply "+loss.Repair, "1 changed")
 		})
 	}
@@ -103,7 +103,7 @@ func TestATaskThatLosesItsPartsGetsThemBack(t *testing.T) {
 		if code != 0 {
 			t.Fatalf("plan exited with %d:\n%s", code, printed)
 		}
-		providertest.ExpectSays(t, printed, "No changes.", "Task "+ns+"/parts is being deleted", "marked for deletion since 20", "example.com/hold", "kubectl patch job -n "+ns+" parts")
+		providertest.ExpectText(t, printed, "No changes.", "Task "+ns+"/parts is being deleted", "marked for deletion since 20", "example.com/hold", "kubectl patch job -n "+ns+" parts")
 	})
 }
 

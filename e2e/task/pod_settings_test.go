@@ -95,7 +95,7 @@ func TestAnInitContainerThatFailsIsNamed(t *testing.T) {
 	if code != 0 {
 		t.Errorf("apply exited with %d:\n%s", code, printed)
 	}
-	providertest.ExpectSays(t, printed, "Task "+ns+"/fails has failed", "container fetch exited with code 7", "no such bucket")
+	providertest.ExpectText(t, printed, "Task "+ns+"/fails has failed", "container fetch exited with code 7", "no such bucket")
 }
 
 // patchJob changes a task's Job as another client does.
@@ -146,6 +146,6 @@ func TestATaskThatCannotStartIsAWarning(t *testing.T) {
 		if code != 0 {
 			t.Errorf("%v exited with %d:\n%s", command, code, printed)
 		}
-		providertest.ExpectSays(t, printed, "Task "+ns+"/nowhere cannot start", "cannot be scheduled", "didn't match Pod's node affinity/selector")
+		providertest.ExpectText(t, printed, "Task "+ns+"/nowhere cannot start", "cannot be scheduled", "didn't match Pod's node affinity/selector")
 	}
 }

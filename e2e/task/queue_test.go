@@ -115,7 +115,7 @@ func TestALowTaskMakesRoomForAHighOneAndRunsAgain(t *testing.T) {
 	if printed, code := r.Run(t, onlyLow, "apply", "-auto-approve"); code != 0 || strings.Count(printed, "Warning: ") != 1 {
 		t.Fatalf("apply exited with %d:\n%s", code, printed)
 	} else {
-		providertest.ExpectSays(t, printed, "Warning: "+ns+"/low will start without evicting any pods")
+		providertest.ExpectText(t, printed, "Warning: "+ns+"/low will start without evicting any pods")
 	}
 	uid := job(t, ns, "low").UID
 	r.ExpectNoChanges(t, onlyLow)
@@ -124,12 +124,12 @@ func TestALowTaskMakesRoomForAHighOneAndRunsAgain(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("apply exited with %d:\n%s", code, printed)
 	}
-	providertest.ExpectSays(t, printed, "Warning: "+ns+"/high will preempt", "evicts  workload "+ns+"/job-low-", "task "+ns+"/low is queued again, first in line")
+	providertest.ExpectText(t, printed, "Warning: "+ns+"/high will preempt", "evicts  workload "+ns+"/job-low-", "task "+ns+"/low is queued again, first in line")
 	r.ExpectNoChanges(t, both)
 	if live := job(t, ns, "low"); !*live.Spec.Suspend || live.UID != uid {
 		t.Errorf("low was not evicted: %+v", live.Status)
 	}
-	providertest.ExpectSays(t, show(t, r, both, "elastic_task.low"), `phase = "Queued"`, `preemptions = 1`, `reason = "Pending:`, `workload = "job-low-`)
+	providertest.ExpectText(t, show(t, r, both, "elastic_task.low"), `phase = "Queued"`, `preemptions = 1`, `reason = "Pending:`, `workload = "job-low-`)
 
 	// The data source is read in a directory of its own, so that the tasks' plans stay empty.
 	look := providertest.NewTerminal(t)
@@ -137,8 +137,8 @@ func TestALowTaskMakesRoomForAHighOneAndRunsAgain(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("apply exited with %d:\n%s", code, printed)
 	}
-	providertest.ExpectSays(t, printed, `high = {`, `admitted = true`, `cluster_queue = "`+ns+`"`, `phase = "Admitted"`, `priority = 1000`, `queue = "user-queue"`)
-	providertest.ExpectSays(t, printed, `low = {`, `admitted = false`, `Preempted = 1`, `insufficient unused quota for cpu`, `phase = "Pending"`, `preempted_by = {`, `name = "job-high-`)
+	providertest.ExpectText(t, printed, `high = {`, `admitted = true`, `cluster_queue = "`+ns+`"`, `phase = "Admitted"`, `priority = 1000`, `queue = "user-queue"`)
+	providertest.ExpectText(t, printed, `low = {`, `admitted = false`, `Preempted = 1`, `insufficient unused quota for cpu`, `phase = "Pending"`, `preempted_by = {`, `name = "job-high-`)
 
 	touch(t, released)
 	await(t, "the high task's end", func(ctx context.Context) (string, bool) {
@@ -150,8 +150,8 @@ func TestALowTaskMakesRoomForAHighOneAndRunsAgain(t *testing.T) {
 	if live := job(t, ns, "low"); live.UID != uid {
 		t.Error("the low task was replaced")
 	}
-	providertest.ExpectSays(t, show(t, r, both, "elastic_task.low"), `phase = "Running"`, `preemptions = 1`)
-	providertest.ExpectSays(t, show(t, r, both, "elastic_task.high"), `phase = "Succeeded"`)
+	providertest.ExpectText(t, show(t, r, both, "elastic_task.low"), `phase = "Running"`, `preemptions = 1`)
+	providertest.ExpectText(t, show(t, r, both, "elastic_task.high"), `phase = "Succeeded"`)
 }
 
 // show is the state of a resource after a refresh.
@@ -236,8 +236,8 @@ func TestTheQueueAndTheClassAreLookedFor(t *testing.T) {
 	if code != 1 {
 		t.Fatalf("apply exited with %d:\n%s", code, printed)
 	}
-	providertest.ExpectSays(t, printed, "Warning: LocalQueue nobodys is not there") // the order of warnings has no meaning
-	providertest.ExpectSays(t, printed, "Warning: WorkloadPriorityClass nobodys-class is not there",
+	providertest.ExpectText(t, printed, "Warning: LocalQueue nobodys not found") // the order of warnings has no meaning
+	providertest.ExpectText(t, printed, "Warning: WorkloadPriorityClass nobodys-class not found",
 		"Error: WorkloadPriorityClass not found", "elastic_workload_priority_class.NAME.name")
 	nothingLeft(t.Context(), t, ns)
 
@@ -251,8 +251,8 @@ func TestTheQueueAndTheClassAreLookedFor(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("apply exited with %d:\n%s", code, printed)
 	}
-	providertest.ExpectSays(t, printed, "Warning: LocalQueue not found", "LocalQueue "+ns+"/nobodys does not exist; the task waits until it does")
-	providertest.ExpectSays(t, printed, "Warning: Task "+ns+"/lonely is not admitted yet", "LocalQueue "+ns+"/nobodys does not exist, and was not created within 20s", "Its phase is Queued", "Queue:", "workload job-lonely-")
+	providertest.ExpectText(t, printed, "Warning: LocalQueue not found", "LocalQueue "+ns+"/nobodys does not exist; the task waits until it does")
+	providertest.ExpectText(t, printed, "Warning: Task "+ns+"/lonely is not admitted yet", "LocalQueue "+ns+"/nobodys does not exist, and was not created within 20s", "Its phase is Queued", "Queue:", "workload job-lonely-")
 	r.ExpectNoChanges(t, slow)
 }
 
@@ -264,7 +264,7 @@ func TestAQueueThatNeverPreemptsIsReported(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("plan exited with %d:\n%s", code, printed)
 	}
-	providertest.ExpectSays(t, printed, "Warning: ClusterQueue "+ns+" never preempts", `within_cluster_queue = "LowerPriority"`)
+	providertest.ExpectText(t, printed, "Warning: ClusterQueue "+ns+" never preempts", `within_cluster_queue = "LowerPriority"`)
 }
 
 func TestCapacityOfNodesAndQueues(t *testing.T) {

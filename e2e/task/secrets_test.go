@@ -85,7 +85,7 @@ func TestAWrittenSecretIsInTheClusterAlone(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("plan exited with %d:\n%s", code, printed)
 	}
-	providertest.ExpectSays(t, printed, "1 to import, 0 to add", "0 to destroy")
+	providertest.ExpectText(t, printed, "1 to import, 0 to add", "0 to destroy")
 }
 
 // nowhereIn checks that no file holds the secret.

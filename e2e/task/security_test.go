@@ -77,16 +77,16 @@ func TestAWarningOfTheAPIServerIsAWarningOfApply(t *testing.T) {
 	}
 }
 
-// TestTheExamplesNamespaceRefusesWhatItSays creates the namespace of examples/rbac, and pods in it that request too
+// TestTheExamplesNamespaceRejectsTheDocumentedPods creates the namespace of examples/rbac, and pods in it that request too
 // much.
-func TestTheExamplesNamespaceRefusesWhatItSays(t *testing.T) {
+func TestTheExamplesNamespaceRejectsTheDocumentedPods(t *testing.T) {
 	t.Parallel()
 	const ns = "team-a"
 	kubectl := func(arguments ...string) {
 		t.Helper()
 		command := exec.CommandContext(context.WithoutCancel(t.Context()), "kubectl", append(arguments, "--kubeconfig="+cluster.Kubeconfig)...)
-		if said, err := command.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, said)
+		if output, err := command.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, output)
 		}
 	}
 	example := func(name string) string { return filepath.Join("..", "..", "examples", "rbac", name) }

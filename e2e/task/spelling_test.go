@@ -73,7 +73,7 @@ func TestOtherSpellingsChangeNothing(t *testing.T) {
 	if code != 0 {
 		t.Fatal(printed)
 	}
-	providertest.ExpectSays(t, printed, "2 imported, 0 added, 0 changed, 0 destroyed")
+	providertest.ExpectText(t, printed, "2 imported, 0 added, 0 changed, 0 destroyed")
 	for spelling := range 3 {
 		elsewhere.ExpectNoChanges(t, spelled(spelling))
 	}

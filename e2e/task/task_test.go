@@ -305,7 +305,7 @@ func TestATaskFromAFile(t *testing.T) {
 func TestWhatCannotRunIsRefusedWhenItIsPlanned(t *testing.T) {
 	t.Parallel()
 	file := func(lines string) string { return "yaml = <<-EOT\n" + lines + "\nEOT\n" }
-	for refusal, c := range map[string]struct{ lines, says string }{
+	for refusal, c := range map[string]struct{ lines, wantText string }{
 		"a key that is none":                  {file("run: echo\nrun_: x"), "yaml:2: unknown key run_; did you mean run?"},
 		"an attribute that the file sets too": {file("run: echo\nresources:\n  cpus: 2") + `cpus = "4"`, "cpus is also set by the task file"},
 		"a variable that is too":              {file("run: echo\nenvs:\n  A: b") + `env = { A = "c" }`, `env["A"] is also set by the task file`},
@@ -322,7 +322,7 @@ func TestWhatCannotRunIsRefusedWhenItIsPlanned(t *testing.T) {
 	} {
 		t.Run(refusal, func(t *testing.T) {
 			t.Parallel()
-			steps(t, resource.TestStep{Config: block("default", "refused", c.lines), PlanOnly: true, ExpectError: providertest.Says(c.says)})
+			steps(t, resource.TestStep{Config: block("default", "refused", c.lines), PlanOnly: true, ExpectError: providertest.ErrorText(c.wantText)})
 		})
 	}
 }
@@ -340,8 +340,8 @@ func TestAFailedTaskReportsTheReason(t *testing.T) {
 		if code != 0 {
 			t.Fatalf("apply exited with %d:\n%s", code, printed)
 		}
-		providertest.ExpectSays(t, printed, "Warning: Task "+ns+"/fails has failed", "Its phase is Failed: BackoffLimitExceeded", "Pods:", "container task exited with code 3",
-			"the data is missing", "Last events:", "Last lines of pod", "the data is missing", "With fail_on_error = true this would be an error")
+		providertest.ExpectText(t, printed, "Warning: Task "+ns+"/fails has failed", "Its phase is Failed: BackoffLimitExceeded", "Pods:", "container task exited with code 3",
+			"the data is missing", "Last events:", "Last lines of pod", "the data is missing", "set fail_on_error = true")
 		r.ExpectNoChanges(t, config)
 	})
 	t.Run("as an error, and the next plan replaces the task", func(t *testing.T) {
@@ -356,13 +356,13 @@ func TestAFailedTaskReportsTheReason(t *testing.T) {
 		if code != 1 {
 			t.Fatalf("apply exited with %d:\n%s", code, printed)
 		}
-		providertest.ExpectSays(t, printed, "Error: Task "+ns+"/fails has failed", "exited with code 3")
+		providertest.ExpectText(t, printed, "Error: Task "+ns+"/fails has failed", "exited with code 3")
 		printed, _ = r.Run(t, config, "plan")
-		providertest.ExpectSays(t, printed, "is tainted, so")
+		providertest.ExpectText(t, printed, "is tainted, so")
 	})
 }
 
-func TestATaskIsRestartedAsItsRecoverySays(t *testing.T) {
+func TestATaskIsRestartedByItsRecoverySettings(t *testing.T) {
 	t.Parallel()
 	ns := namespace(t)
 	enforce(t, ns, "privileged") // host_path

@@ -34,7 +34,7 @@ const (
 
 // Two jobs, one that adds at its master and one that adds between its workers, live through everything that the faults
 // have, again and again in another order, several at once. It runs alone: it kills the API server.
-func TestAJobSurvivesChaosAndAlwaysSaysWhatItWaitsFor(t *testing.T) {
+func TestAJobSurvivesChaosAndAlwaysReportsWhatItWaitsFor(t *testing.T) {
 	if os.Getenv(soakVariable) == "" {
 		t.Skipf("it takes %v and more; make soak runs it", chaosDuration)
 	}

@@ -2,8 +2,11 @@ package training_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -13,10 +16,32 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/torchtest"
 )
 
-// TestALoopWithItsOwnCollectivesInPodsCountsEveryRecordOnceWhenItsWorkersAreLost kills one worker's process, and deletes
-// another one's pod. The master's pod has no container with a framework.
+// TestALoopWithItsOwnCollectivesInPodsCountsEveryRecordOnceWhenItsWorkersAreLost kills one worker's process, or one of two
+// processes of its script, and deletes another one's pod. The master's pod has no container with a framework.
 func TestALoopWithItsOwnCollectivesInPodsCountsEveryRecordOnceWhenItsWorkersAreLost(t *testing.T) {
 	t.Parallel()
+	for name, c := range map[string]struct {
+		processes int
+		killed    func(j *job) int
+	}{
+		"one process on each worker": {1, func(j *job) int { return j.worker(1) }},
+		"two processes on each worker": {2, func(j *job) int {
+			scripts := childrenOf(j.worker(1))
+			if len(scripts) != 2 {
+				j.Fatalf("the worker has the processes %v", scripts)
+			}
+			return scripts[1]
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			lostCollectives(t, c.processes, c.killed)
+		})
+	}
+}
+
+func lostCollectives(t *testing.T, processes int, killed func(j *job) int) {
+	t.Helper()
 	python := torchtest.Find(t)
 	output := t.TempDir()
 	result := filepath.Join(output, "result")
@@ -24,7 +49,7 @@ func TestALoopWithItsOwnCollectivesInPodsCountsEveryRecordOnceWhenItsWorkersAreL
 	d.Job.Name, d.Job.Command, d.Job.Elastic = "collectives", []string{python}, trainingjob.ElasticCollectives
 	d.Job.Data = trainingjob.Data{Training: "indices://numbers?records=320", Format: "recordio", Codec: "bytes", RecordsPerTask: 32}
 	d.Job.Training = trainingjob.Training{Epochs: 8, MinibatchSize: 8, GradsToWait: 4, Seed: 1}
-	d.Job.Output = "/output"
+	d.Job.Output, d.Job.ProcessesPerWorker = "/output", processes
 	d.Job.Namespace = cluster.Namespace(t)
 	enforce(t, d.Job.Namespace, "privileged") // a host path
 	d.Volumes = []trainingjob.Volume{{Name: "output", MountPath: d.Job.Output, HostPath: output, Mount: trainingjob.MountWorkers}}
@@ -33,8 +58,10 @@ func TestALoopWithItsOwnCollectivesInPodsCountsEveryRecordOnceWhenItsWorkersAreL
 		t.Fatal(problems)
 	}
 	j := start(t, d)
-	j.awaitStatus("two ready workers", twoReady)
-	if err := syscall.Kill(j.worker(1), syscall.SIGKILL); err != nil {
+	if s := j.awaitStatus("two ready workers", twoReady); max(1, s.Processes) != processes {
+		t.Errorf("the status says %d processes", s.Processes)
+	}
+	if err := syscall.Kill(killed(j), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	j.awaitStatus("worker 2 in worker 1's place", func(s trainingjob.Status) bool {
@@ -69,4 +96,18 @@ func TestALoopWithItsOwnCollectivesInPodsCountsEveryRecordOnceWhenItsWorkersAreL
 			t.Errorf("record %d was applied %v times", record, -n*32)
 		}
 	}
+}
+
+// childrenOf lists the processes that a process has started.
+func childrenOf(pid int) (pids []int) {
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	for _, task := range tasks {
+		text, _ := os.ReadFile(task) // the thread may have ended
+		for _, field := range strings.Fields(string(text)) {
+			if child, err := strconv.Atoi(field); err == nil {
+				pids = append(pids, child)
+			}
+		}
+	}
+	return pids
 }

@@ -31,7 +31,7 @@ const (
 	referenceModel = "../../internal/trainer/runtime/local/testdata/reference_model.py"
 	tutorialModel  = "../../examples/models/mnist_functional_api.py"
 	// patience is for machines that do other things too; on an idle one everything here takes seconds.
-	patience = 3 * time.Minute
+	timeout = 3 * time.Minute
 )
 
 // job is a training job on the cluster.
@@ -153,7 +153,7 @@ func (j *job) resume() {
 // await polls until ok, and fails with what it saw last. An error of the API server is one more thing to see.
 func (j *job) await(what string, ok func(ctx context.Context) (seen string, ok bool, err error)) {
 	j.Helper()
-	ctx, cancel := context.WithTimeout(j.Context(), patience)
+	ctx, cancel := context.WithTimeout(j.Context(), timeout)
 	defer cancel()
 	err := await.Until(ctx, what, 25*time.Millisecond, func(ctx context.Context) error {
 		seen, done, err := ok(ctx)

@@ -24,9 +24,9 @@ import (
 
 // The classes of every queue of these tests.
 const (
-	burst  = "burst"
-	floor  = "floor"
-	urgent = "urgent"
+	burst   = "burst"
+	minimum = "minimum"
+	urgent  = "urgent"
 )
 
 // queue is a queue of CPUs in a namespace of its own.
@@ -65,7 +65,7 @@ func newQueue(t *testing.T, cpus string) *queue {
 		ObjectMeta: metav1.ObjectMeta{Name: "queue"}, Spec: kueue.LocalQueueSpec{ClusterQueue: kueue.ClusterQueueReference(q.ns)},
 	}, o)
 	q.made(err)
-	for class, value := range map[string]int32{burst: 10, floor: 100, urgent: 1000} {
+	for class, value := range map[string]int32{burst: 10, minimum: 100, urgent: 1000} {
 		_, err = client.WorkloadPriorityClasses().Create(t.Context(), &kueue.WorkloadPriorityClass{ObjectMeta: metav1.ObjectMeta{Name: q.class(class)}, Value: value}, o)
 		q.made(err)
 	}
@@ -88,7 +88,7 @@ func (q *queue) define(most int, masterCPUs string) trainingjob.Definition {
 	d.Job.Namespace = q.ns
 	d.Job.Data.Training = "synthetic://digits?records=6000&seed=1"
 	d.Max = most
-	d.Queue = &trainingjob.Queue{Name: "queue", PriorityClass: q.class(burst), MinPriorityClass: q.class(floor)}
+	d.Queue = &trainingjob.Queue{Name: "queue", PriorityClass: q.class(burst), MinPriorityClass: q.class(minimum)}
 	d.Master.Resources.Requests[corev1.ResourceCPU] = resource.MustParse(masterCPUs)
 	d.Workers.Resources.Requests[corev1.ResourceCPU] = resource.MustParse("1")
 	return d
@@ -193,6 +193,7 @@ func TestAJobUnderAQueueShrinksInsteadOfBeingEvictedAndGrowsBack(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, "5")
 	d := q.define(4, "1")
+	d.Job.Data.Training = "synthetic://digits?records=12000&seed=1" // 300 steps: it grows back before its end on a busy machine, too
 	j := start(t, d)
 	j.runs(4)
 	group := j.uids(inGroup)

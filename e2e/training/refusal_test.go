@@ -65,7 +65,7 @@ func TestASecondMasterIsRefusedWithTheNameOfTheFirst(t *testing.T) {
 	}
 }
 
-func TestAMasterThatMayNotCreatePodsSaysSo(t *testing.T) {
+func TestAMasterThatMayNotCreatePodsReportsIt(t *testing.T) {
 	t.Parallel()
 	j := create(t, define(t, referenceModel))
 	role := j.objects.Role.DeepCopy()
@@ -101,10 +101,10 @@ func TestAWorkerWithAWrongTokenIsRefusedAndLogged(t *testing.T) {
 		}
 	}
 	printed, err := exec.CommandContext(t.Context(), trainer, "worker", "--master", masters[0].Status.PodIP+":50001", "--id", "77", "--credentials", dir).CombinedOutput()
-	if err == nil || !has(string(printed), "the master refused this worker", "the token is not this job's") {
+	if err == nil || !has(string(printed), "the master rejected this worker", "the token is not this job's") {
 		t.Errorf("%v\n%s", err, printed)
 	}
-	j.awaitLog(masters[0].Name, "refused a worker with a wrong token")
+	j.awaitLog(masters[0].Name, "rejected a worker with a wrong token")
 	text, err := j.log(t.Context(), masters[0].Name)
 	if token := string(j.objects.Credentials.Data[trainingjob.TokenKey]); err != nil || strings.Contains(text, token) {
 		t.Errorf("the token is in the master's log, or there is none: %v", err)

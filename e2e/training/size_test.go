@@ -48,7 +48,7 @@ func TestAJobIsResizedWhileItRuns(t *testing.T) {
 	}
 }
 
-func TestAJobWithoutRoomSaysWhatItWaitsFor(t *testing.T) {
+func TestAJobWithoutCapacityReportsTheReason(t *testing.T) {
 	t.Parallel()
 	d := define(t, referenceModel)
 	d.Workers.Resources.Requests[corev1.ResourceCPU] = resource.MustParse("100")

@@ -40,7 +40,7 @@ func (i identity) String() string {
 var unkept = map[string]bool{"events": true, "leases": true, "controllerrevisions": true, "endpoints": true, "endpointslices": true}
 
 // used are kinds of which others make use: they are taken away last.
-var used = map[string]bool{"localqueues": true, "clusterqueues": true, "resourceflavors": true, "cohorts": true, "topologies": true}
+var used = map[string]bool{"localqueues": true, "admissionchecks": true, "clusterqueues": true, "resourceflavors": true, "cohorts": true, "topologies": true}
 
 // takeInventory notes everything that is in the cluster.
 func (s *Stage) takeInventory(ctx context.Context) (*inventory, error) {

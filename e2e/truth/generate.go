@@ -11,12 +11,21 @@ import (
 
 // Generate makes a situation of a seed; the same one every time.
 func Generate(seed uint64) *Situation {
-	d := &drawing{Rand: rand.New(rand.NewPCG(seed, 16)), room: maxBefore} //nolint:gosec // it has to be the same every time
+	d := draw(seed)
 	d.residents()
 	d.planned()
 	for range 1 + d.IntN(3) {
 		features[d.weighted()].add(d)
 	}
+	return d.situation(seed)
+}
+
+func draw(seed uint64) *drawing {
+	return &drawing{Rand: rand.New(rand.NewPCG(seed, 16)), room: maxBefore} //nolint:gosec // it has to be the same every time
+}
+
+// situation is what was drawn.
+func (d *drawing) situation(seed uint64) *Situation {
 	s := &Situation{Name: fmt.Sprintf("seed-%d", seed), Job: d.job}
 	for _, part := range [][]*unstructured.Unstructured{d.first, d.then} {
 		if len(part) > 0 {
@@ -47,10 +56,12 @@ type feature struct {
 	add    func(*drawing)
 }
 
-var features = slices.Concat(podFeatures, policyFeatures, queueFeatures, deviceFeatures)
+var features = slices.Concat(podFeatures, policyFeatures, queueFeatures, deviceFeatures, lifecycleFeatures)
 
 // weighted draws the number of a feature.
-func (d *drawing) weighted() int {
+func (d *drawing) weighted() int { return d.weightedOf(features) }
+
+func (d *drawing) weightedOf(features []feature) int {
 	sum := 0
 	for _, f := range features {
 		sum += f.weight

@@ -85,7 +85,8 @@ func (v *view) moment() moment {
 func (v *view) happened(before moment, job []*unstructured.Unstructured) Happened {
 	h := Happened{Planned: map[Owner][]Place{}, Before: before.pods, After: v.described()}
 	for _, object := range job {
-		h.Planned[Owner{object.GetKind(), cmp.Or(object.GetNamespace(), metav1.NamespaceDefault), object.GetName()}] = nil
+		name := cmp.Or(groupOf(object), object.GetName())
+		h.Planned[Owner{object.GetKind(), cmp.Or(object.GetNamespace(), metav1.NamespaceDefault), name}] = nil
 	}
 	for uid, r := range v.recorded() {
 		was, there := before.placed[uid]
@@ -104,10 +105,9 @@ func (v *view) happened(before moment, job []*unstructured.Unstructured) Happene
 			}
 		}
 	}
-	evicted := v.evictions()
-	for _, w := range v.workloads.all() {
-		if before.workloads[w.GetUID()] && evicted[w.GetUID()] {
-			h.Workloads = append(h.Workloads, w.GetNamespace()+"/"+w.GetName())
+	for uid, name := range v.evictions() {
+		if before.workloads[uid] {
+			h.Workloads = append(h.Workloads, name)
 		}
 	}
 	slices.Sort(h.Workloads)
@@ -122,16 +122,44 @@ func (v *view) happened(before moment, job []*unstructured.Unstructured) Happene
 func (v *view) ownerOf(pod *corev1.Pod) Owner {
 	controller := metav1.GetControllerOfNoCopy(pod)
 	if controller == nil {
-		return Owner{"Pod", pod.Namespace, pod.Name}
+		return Owner{"Pod", pod.Namespace, cmp.Or(groupOf(pod), pod.Name)}
 	}
-	if controller.Kind == "ReplicaSet" {
-		for _, set := range v.replicaSets.all() {
-			if further := metav1.GetControllerOfNoCopy(set); set.UID == controller.UID && further != nil {
-				controller = further
+	for further := v.controllerOf(controller); further != nil; further = v.controllerOf(controller) {
+		controller = further
+	}
+	return Owner{controller.Kind, pod.Namespace, controller.Name}
+}
+
+// groupOf is the pod group that Kueue admits together with a pod; "" if there is none.
+func groupOf(object metav1.Object) string { return object.GetLabels()["kueue.x-k8s.io/pod-group-name"] }
+
+// controllerOf is the owner of an owner; nil if there is none that matters here, such as a CronJob.
+func (v *view) controllerOf(owner *metav1.OwnerReference) *metav1.OwnerReference {
+	switch owner.Kind {
+	case "ReplicaSet":
+		return controllerAmong(v.replicaSets.all(), owner.UID)
+	case "Job":
+		if further := controllerAmong(v.jobs.all(), owner.UID); further != nil && further.Kind != "CronJob" {
+			return further
+		}
+	default:
+		for _, kind := range v.others {
+			if further := controllerAmong(kind.all(), owner.UID); further != nil {
+				return further
 			}
 		}
 	}
-	return Owner{controller.Kind, pod.Namespace, controller.Name}
+	return nil
+}
+
+// controllerAmong is the controller of the object of a UID.
+func controllerAmong[T metav1.Object](objects []T, uid types.UID) *metav1.OwnerReference {
+	for _, object := range objects {
+		if object.GetUID() == uid {
+			return metav1.GetControllerOfNoCopy(object)
+		}
+	}
+	return nil
 }
 
 func indexOf(pod *corev1.Pod) int {

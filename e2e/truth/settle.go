@@ -2,6 +2,7 @@ package truth
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -28,6 +30,9 @@ const (
 	calm = 400 * time.Millisecond
 	// longCalm is the same if only the absence of changes shows that nothing more comes.
 	longCalm = 1500 * time.Millisecond
+	// longestCalm is the same if a controller should act, but may also never do so: a Job of a JobSet that has failed is
+	// not replaced, for example.
+	longestCalm = 15 * time.Second
 )
 
 // Settle waits until nothing is left to be done by any controller, the scheduler, or a node. What a Job does when its
@@ -36,26 +41,24 @@ func (s *Stage) Settle(ctx context.Context) error { return s.settle(ctx, s.view.
 
 // settleBackoffs waits for that as well.
 func (s *Stage) settleBackoffs(ctx context.Context) error {
-	return s.settle(ctx, func() (patient bool, moves error) {
+	return s.settle(ctx, func() (time.Duration, error) {
 		if err := s.view.jobsBackOff(); err != nil {
-			return false, err
+			return 0, err
 		}
 		return s.view.moves()
 	})
 }
 
-func (s *Stage) settle(ctx context.Context, moves func() (patient bool, moves error)) error {
+func (s *Stage) settle(ctx context.Context, moves func() (enough time.Duration, moves error)) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	var restless error
 	for {
 		again := calm
-		var patient bool
-		if patient, restless = moves(); restless == nil || patient {
-			need := calm
-			if patient {
-				need = longCalm
-			}
+		need, restless := moves()
+		if restless == nil {
+			need = calm
+		}
+		if need > 0 {
 			if again = need - s.view.quiet(); again <= 0 {
 				if restless = s.schedulerMoves(ctx); restless == nil {
 					return nil
@@ -73,20 +76,71 @@ func (s *Stage) settle(ctx context.Context, moves func() (patient bool, moves er
 	}
 }
 
-// moves describes what a controller still has to act on; nil if there is nothing of the kind. patient is true if only
-// time shows whether a controller acts.
-func (v *view) moves() (patient bool, moves error) {
+// moves describes what a controller still has to act on; nil if there is nothing of the kind. If only time shows whether a
+// controller acts, enough is how long nothing must have changed to conclude that it does not.
+func (v *view) moves() (enough time.Duration, moves error) {
 	for _, pod := range v.pods.all() {
 		if err := podMoves(pod); err != nil {
-			return false, err
+			return 0, err
 		}
 	}
 	for _, check := range []func() error{v.jobsMove, v.setsMove, v.guardsMove, v.claimsMove} {
 		if err := check(); err != nil {
-			return false, err
+			return 0, err
 		}
 	}
-	return v.queuesMove()
+	enough, moves = v.queuesMove()
+	if len(v.others) == 0 || moves != nil && enough == 0 {
+		return enough, moves
+	}
+	if err := v.othersMove(); err != nil {
+		return longestCalm, err
+	}
+	return longCalm, errors.New("controllers of other projects may still act")
+}
+
+// othersMove looks at the work of controllers of other projects: all objects in queues have Workloads, and all that are
+// admitted have pods.
+func (v *view) othersMove() error {
+	for _, kind := range v.others {
+		for _, object := range kind.all() {
+			controlled := slices.ContainsFunc(v.workloads.all(), func(w *unstructured.Unstructured) bool { return metav1.IsControlledBy(w, object) })
+			if object.GetLabels()[queueLabel] != "" && !controlled {
+				return fmt.Errorf("%s %s/%s has no workload", object.GetKind(), object.GetNamespace(), object.GetName())
+			}
+		}
+	}
+	for _, object := range v.workloads.all() {
+		w, err := decode[kueue.Workload](object)
+		if err != nil {
+			return err
+		}
+		if w.Status.Admission == nil || !meta.IsStatusConditionTrue(w.Status.Conditions, kueue.WorkloadAdmitted) ||
+			meta.IsStatusConditionTrue(w.Status.Conditions, kueue.WorkloadFinished) {
+			continue
+		}
+		have := 0
+		for _, pod := range alive(v.pods.all()) {
+			if pod.Namespace == w.Namespace && pod.Annotations[kueue.WorkloadAnnotation] == w.Name {
+				have++
+			}
+		}
+		if want := admittedPods(w); have < want {
+			return fmt.Errorf("workload %s/%s is admitted with %d pods, and has %d", w.Namespace, w.Name, want, have)
+		}
+	}
+	return nil
+}
+
+// admittedPods is the number of pods for which a workload holds quota.
+func admittedPods(w *kueue.Workload) int {
+	pods := int32(0)
+	for _, set := range w.Status.Admission.PodSetAssignments {
+		if set.Count != nil {
+			pods += *set.Count
+		}
+	}
+	return int(pods)
 }
 
 func podMoves(pod *corev1.Pod) error {
@@ -180,7 +234,8 @@ func wantedPods(job *batchv1.Job) int {
 func (v *view) setsMove() error {
 	for _, d := range v.deployments.all() {
 		sets := owned(v.replicaSets.all(), d.UID)
-		if d.Status.ObservedGeneration != d.Generation || len(sets) == 0 || d.DeletionTimestamp != nil {
+		none := len(sets) == 0 && !d.Spec.Paused && !v.refused(d.UID) // one that was created paused has none
+		if d.Status.ObservedGeneration != d.Generation || none || d.DeletionTimestamp != nil {
 			return fmt.Errorf("the Deployment %s/%s is not looked at", d.Namespace, d.Name)
 		}
 	}
@@ -216,6 +271,9 @@ func (v *view) guardsMove() error {
 		if err != nil {
 			selector = labels.Nothing()
 		}
+		if v.overlaps(b, selector) { // their controller updates one budget of a pod only
+			continue
+		}
 		healthy := int32(0)
 		for _, pod := range v.pods.all() {
 			ready := slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
@@ -242,6 +300,17 @@ func (v *view) guardsMove() error {
 	return nil
 }
 
+// overlaps reports whether another budget protects a pod of this one.
+func (v *view) overlaps(b *policyv1.PodDisruptionBudget, selector labels.Selector) bool {
+	return slices.ContainsFunc(v.budgets.all(), func(other *policyv1.PodDisruptionBudget) bool {
+		theirs, err := metav1.LabelSelectorAsSelector(other.Spec.Selector)
+		return err == nil && other.UID != b.UID && slices.ContainsFunc(v.pods.all(), func(pod *corev1.Pod) bool {
+			set := labels.Set(pod.Labels)
+			return pod.Namespace == b.Namespace && other.Namespace == b.Namespace && selector.Matches(set) && theirs.Matches(set)
+		})
+	})
+}
+
 // claimsMove looks at claims that wait for no pod, and for which there is a volume: their controller looks for one when
 // they are made, and then every 15 seconds.
 func (v *view) claimsMove() error {
@@ -264,20 +333,20 @@ func (v *view) claimsMove() error {
 }
 
 // queuesMove looks at what waits for quota. A workload behind others may not be looked at before they are gone.
-func (v *view) queuesMove() (patient bool, moves error) {
+func (v *view) queuesMove() (enough time.Duration, moves error) {
 	for _, object := range v.workloads.all() {
 		w, err := decode[kueue.Workload](object)
 		if err != nil {
-			return false, err
+			return 0, err
 		}
 		switch reserved := meta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadQuotaReserved); {
 		case w.DeletionTimestamp != nil:
-			return false, fmt.Errorf("workload %s/%s is being deleted", w.Namespace, w.Name)
+			return 0, fmt.Errorf("workload %s/%s is being deleted", w.Namespace, w.Name)
 		case reserved == nil || reserved.Status == metav1.ConditionFalse: // quota that it waits for may just have become free
-			patient, moves = true, fmt.Errorf("workload %s/%s is not decided about", w.Namespace, w.Name)
+			enough, moves = longCalm, fmt.Errorf("workload %s/%s is not decided about", w.Namespace, w.Name)
 		}
 	}
-	return patient, moves
+	return enough, moves
 }
 
 // schedulerMoves reports, from the scheduler's metrics, that a pod is in its active or backoff queue. Pods in the

@@ -76,7 +76,10 @@ func NewStage(ctx context.Context, cluster *simcluster.Cluster, simulator string
 	}
 	s.mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(s.kube.Discovery()))
 	ctx, cancel := context.WithCancel(ctx)
-	s.view = newView(s.kube, s.dynamic)
+	if s.view, err = newView(s.kube, s.dynamic, s.mapper); err != nil {
+		cancel()
+		return nil, nil, err
+	}
 	ended := s.view.run(ctx)
 	stop = func() {
 		cancel()

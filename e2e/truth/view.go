@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
@@ -44,13 +45,14 @@ type view struct {
 	volumes      kept[*corev1.PersistentVolume]
 	classes      kept[*storagev1.StorageClass]
 	workloads    kept[*unstructured.Unstructured]
+	others       []kept[*unstructured.Unstructured] // kinds of other projects, of those that are served
 
 	changed chan struct{} // has something in it when there was a change since it was emptied last
 
 	mu      sync.Mutex
 	last    time.Time // of the last change, guarded by mu, as what follows
 	records map[types.UID]*record
-	evicted map[types.UID]bool // workloads that were seen without their quota, though they may have some again
+	evicted map[types.UID]string // names of workloads that were seen without quota, though they may have some again, or be gone
 }
 
 // record is the observations of a pod.
@@ -74,11 +76,18 @@ func (k kept[T]) all() []T {
 	return objects
 }
 
-func newView(kube kubernetes.Interface, client dynamic.Interface) *view {
+// otherKinds are kinds whose controllers are those of other projects. A stage has them where those run.
+var otherKinds = []schema.GroupVersionKind{
+	{Group: "jobset.x-k8s.io", Version: "v1alpha2", Kind: "JobSet"},
+	{Group: "trainer.kubeflow.org", Version: "v1alpha1", Kind: "TrainJob"},
+	{Group: "ray.io", Version: "v1", Kind: "RayCluster"},
+}
+
+func newView(kube kubernetes.Interface, client dynamic.Interface, mapper meta.RESTMapper) (*view, error) {
 	v := &view{
 		typed:   informers.NewSharedInformerFactory(kube, 0),
 		dynamic: dynamicinformer.NewDynamicSharedInformerFactory(client, 0),
-		changed: make(chan struct{}, 1), records: map[types.UID]*record{}, evicted: map[types.UID]bool{},
+		changed: make(chan struct{}, 1), records: map[types.UID]*record{}, evicted: map[types.UID]string{},
 	}
 	v.pods.Store = v.watch(v.typed.Core().V1().Pods().Informer(), v.recordPod)
 	v.jobs.Store = v.watch(v.typed.Batch().V1().Jobs().Informer(), nil)
@@ -93,7 +102,17 @@ func newView(kube kubernetes.Interface, client dynamic.Interface) *view {
 	v.volumes.Store = v.watch(v.typed.Core().V1().PersistentVolumes().Informer(), nil)
 	v.classes.Store = v.watch(v.typed.Storage().V1().StorageClasses().Informer(), nil)
 	v.events.Store = v.typed.Core().V1().Events().Informer().GetStore() // they describe changes, and are no change
-	return v
+	for _, kind := range otherKinds {
+		mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
+		if meta.IsNoMatchError(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		v.others = append(v.others, kept[*unstructured.Unstructured]{v.watch(v.dynamic.ForResource(mapping.Resource).Informer(), nil)})
+	}
+	return v, nil
 }
 
 // watch keeps objects of a kind, and notes every change of them.
@@ -142,11 +161,11 @@ func (v *view) recordWorkload(object any, _ bool) {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.evicted[w.UID] = true
+	v.evicted[w.UID] = w.Namespace + "/" + w.Name
 }
 
-// evictions are the workloads that were seen evicted since forgetEvictions.
-func (v *view) evictions() map[types.UID]bool {
+// evictions are the workloads that were seen evicted since forgetEvictions, as namespace/name.
+func (v *view) evictions() map[types.UID]string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return maps.Clone(v.evicted)

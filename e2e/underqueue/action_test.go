@@ -32,21 +32,21 @@ func (p place) acting() acting {
 }
 
 // do carries an action out, and checks what it said last.
-func (a acting) do(action, name, says string) {
+func (a acting) do(action, name, wantText string) {
 	a.Helper()
 	if a.terminal != nil {
 		config := asAdmin() + fmt.Sprintf("action %q \"test\" {\n  config {\n    name = %q\n    namespace = %q\n  }\n}\n", action, name, a.ns)
 		printed, code := a.terminal.Run(a.T, config, "apply", "-auto-approve", "-invoke=action."+action+".test")
 		a.Logf("$ terraform apply -invoke=action.%s.test\n%s", action, printed)
-		if code != 0 || !strings.Contains(printed, says) {
-			a.Fatalf("%s exited with %d, and does not say %q:\n%s", action, code, says, printed)
+		if code != 0 || !strings.Contains(printed, wantText) {
+			a.Fatalf("%s exited with %d, and does not say %q:\n%s", action, code, wantText, printed)
 		}
 		return
 	}
-	said, wrong := a.server.Invoke(a.T, action, map[string]string{"name": name, "namespace": a.ns})
+	messages, wrong := a.server.Invoke(a.T, action, map[string]string{"name": name, "namespace": a.ns})
 	providertest.NoErrors(a.T, nil, wrong)
-	if len(said) == 0 || !strings.Contains(said[len(said)-1], says) {
-		a.Errorf("%s said %q, and not %q at last", action, said, says)
+	if len(messages) == 0 || !strings.Contains(messages[len(messages)-1], wantText) {
+		a.Errorf("%s printed %q, and not %q at last", action, messages, wantText)
 	}
 }
 
@@ -99,7 +99,7 @@ func (a acting) goesOn(from trainingjob.Status) {
 	})
 }
 
-func TestAJobIsSuspendedAndResumedByActionsAndWritesACheckpointWhenAsked(t *testing.T) {
+func TestAJobIsSuspendedResumedAndCheckpointedByActions(t *testing.T) {
 	for name, queued := range map[string]bool{"in a queue": true, "without a queue": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -111,7 +111,7 @@ func TestAJobIsSuspendedAndResumedByActionsAndWritesACheckpointWhenAsked(t *test
 			p.steps(resource.TestStep{Config: config, Check: func(*terraform.State) error {
 				a := p.acting()
 				a.await("a step", func() bool { return a.status().StepsDone > 0 })
-				a.do("elastic_job_checkpoint", "digits", "is written")
+				a.do("elastic_job_checkpoint", "digits", "written")
 				if s := a.status(); s.CheckpointStep == 0 {
 					return fmt.Errorf("no checkpoint: %+v", s)
 				}
@@ -133,14 +133,14 @@ func TestAQueueIsDrainedAndReleasedByActions(t *testing.T) {
 	p.steps(resource.TestStep{Config: config, Check: func(*terraform.State) error {
 		a := p.acting()
 		a.await("a step", func() bool { return a.status().StepsDone > 0 })
-		a.do("elastic_queue_hold", "user-queue", "what runs continues")
+		a.do("elastic_queue_hold", "user-queue", "running workloads continue")
 		if a.running() == 0 {
 			return fmt.Errorf("holding a queue ended what ran")
 		}
-		a.do("elastic_queue_drain", "user-queue", "is evicted")
+		a.do("elastic_queue_drain", "user-queue", "are evicted")
 		a.await("the end of all pods", func() bool { return a.running() == 0 })
 		drained := a.status()
-		a.do("elastic_queue_release", "user-queue", "admits again")
+		a.do("elastic_queue_release", "user-queue", "admits workloads again")
 		a.goesOn(drained)
 		return nil
 	}})
@@ -149,16 +149,16 @@ func TestAQueueIsDrainedAndReleasedByActions(t *testing.T) {
 func TestActionsOnWhatIsNotThereOrNotOursSayWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	a := newPlace(t).acting()
-	for action, says := range map[string]string{
+	for action, wantText := range map[string]string{
 		"elastic_job_suspend": "not found", "elastic_job_resume": "not found", "elastic_job_checkpoint": "not found",
 		"elastic_queue_hold": "not found", "elastic_queue_drain": "not found", "elastic_queue_release": "not found",
 	} {
 		_, wrong := a.server.Invoke(t, action, map[string]string{"name": "nobody", "namespace": a.ns})
-		if len(wrong) != 1 || !strings.Contains(strings.ToLower(wrong[0].Summary+wrong[0].Detail), says) || !strings.Contains(wrong[0].Summary+wrong[0].Detail, "nobody") {
+		if len(wrong) != 1 || !strings.Contains(strings.ToLower(wrong[0].Summary+wrong[0].Detail), wantText) || !strings.Contains(wrong[0].Summary+wrong[0].Detail, "nobody") {
 			for _, d := range wrong {
 				t.Logf("%s: %s", d.Summary, d.Detail)
 			}
-			t.Errorf("%s: %d errors, want one with %q", action, len(wrong), says)
+			t.Errorf("%s: %d errors, want one with %q", action, len(wrong), wantText)
 		}
 	}
 }

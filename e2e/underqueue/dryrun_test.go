@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,8 +17,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
 )
 
-// TestAGateCreatesPodsAsADryRunOnly has an account with the role of dry-run.yaml, and its policy.
-func TestAGateCreatesPodsAsADryRunOnly(t *testing.T) {
+// TestAGateCreatesPodsAndJobsAsADryRunOnly has an account with the role of dry-run.yaml, and its policy.
+func TestAGateCreatesPodsAndJobsAsADryRunOnly(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	policy := filepath.Join("..", "..", "examples", "rbac", "dry-run.yaml")
@@ -44,14 +45,24 @@ func TestAGateCreatesPodsAsADryRunOnly(t *testing.T) {
 	}
 	p.await("the API server has the policy", func(ctx context.Context) (string, bool, error) {
 		err := create(ctx, gate, metav1.CreateOptions{})
-		said := ""
+		output := ""
 		if err != nil {
-			said = err.Error()
+			output = err.Error()
 		}
-		return said, apierrors.IsInvalid(err) || apierrors.IsForbidden(err) && strings.Contains(said, "you may create pods as a dry run only"), nil
+		return output, apierrors.IsInvalid(err) || apierrors.IsForbidden(err) && strings.Contains(output, "you may create this as a dry run only"), nil
 	})
 	if err := create(t.Context(), gate, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
 		t.Errorf("a dry run is refused: %v", err)
+	}
+	job := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Name: "planned", Namespace: p.ns},
+		Spec:       batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: pod.Spec.Containers}}},
+	}
+	if _, err := gate.BatchV1().Jobs(p.ns).Create(t.Context(), job, metav1.CreateOptions{}); !apierrors.IsInvalid(err) && !apierrors.IsForbidden(err) {
+		t.Errorf("the gate may create Jobs: %v", err)
+	}
+	if _, err := gate.BatchV1().Jobs(p.ns).Create(t.Context(), job, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
+		t.Errorf("a dry run of a Job is refused: %v", err)
 	}
 	if err := gate.CoreV1().Pods(p.ns).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("the gate may delete pods: %v", err)

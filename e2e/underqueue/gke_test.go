@@ -53,7 +53,7 @@ func TestTheExampleForGKEKeepsMastersOnMachinesThatStayAndGoesOnWithoutASpotMach
 	if code != 0 {
 		t.Fatalf("apply exited with %d:\n%s", code, printed)
 	}
-	providertest.ExpectSays(t, printed, a.ns+"/digits will start without evicting any pods", "admitted by ClusterQueue training")
+	providertest.ExpectText(t, printed, a.ns+"/digits will start without evicting any pods", "admitted by ClusterQueue training")
 
 	a.await("two workers", func() bool { return a.status().WorkersRunning == 2 })
 	if on := a.nodeOf("batch.kubernetes.io/job-name=digits"); on != "default-pool-1" {

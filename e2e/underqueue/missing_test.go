@@ -11,7 +11,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 )
 
-// TestATrainingJobInAQueueGetsItsMinimumBack has Job NAME-floor deleted, which no job outside of a queue has, and then
+// TestATrainingJobInAQueueGetsItsMinimumBack has Job NAME-min deleted, which no job outside of a queue has, and then
 // the Secret: the pods that are restarted with another one stay members of the group that Kueue has admitted.
 func TestATrainingJobInAQueueGetsItsMinimumBack(t *testing.T) {
 	t.Parallel()

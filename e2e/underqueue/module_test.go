@@ -39,7 +39,7 @@ func TestTheModuleOfATeamsQueuePassesItsOwnTests(t *testing.T) {
 	}
 
 	printed, code := r.Run(t, string(config), "test")
-	if code != 0 || providertest.Says("is not active yet").MatchString(printed) {
+	if code != 0 || providertest.ErrorText("is not active yet").MatchString(printed) {
 		t.Errorf("terraform test exited with %d:\n%s", code, printed)
 	}
 	if passed := len(regexp.MustCompile(`(?m)^  run ".*pass$`).FindAllString(printed, -1)); passed != wanted || wanted == 0 {
@@ -88,5 +88,5 @@ func TestTheGateForPullRequestsLetsAJobPassThatFitsAndNoJobThatCannotRun(t *test
 	if code != 1 {
 		t.Errorf("with a quota in which the job can never run plan exited with %d", code)
 	}
-	providertest.ExpectSays(t, printed, "Error:", p.ns+"/nightly", "can never")
+	providertest.ExpectText(t, printed, "Error:", p.ns+"/nightly", "can never")
 }

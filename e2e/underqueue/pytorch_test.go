@@ -16,9 +16,9 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/torchtest"
 )
 
-// TestAnUrgentTaskTakesTheBurstWorkersOfAPyTorchJobAndGivesThemBack trains with a script's own process group in a queue of
-// four CPUs: the master's, and three workers'. An urgent task needs two of them. The plan names the workers that it evicts,
-// the job goes on with its minimum, and ends with three workers.
+// TestAnUrgentTaskTakesTheBurstWorkersOfAPyTorchJobAndGivesThemBack trains with a script's own process group in a queue
+// of four CPUs: the master's, and three workers'. An urgent task needs two of them. The plan names the workers that it
+// evicts, the job goes on with its minimum, and ends with three workers.
 func TestAnUrgentTaskTakesTheBurstWorkersOfAPyTorchJobAndGivesThemBack(t *testing.T) {
 	python := torchtest.Find(t)
 	root, err := filepath.Abs("../..")
@@ -118,7 +118,7 @@ resource "elastic_task" "urgent" {
 				t.Fatalf("plan exited with %d:\n%s", code, plan)
 			}
 			for _, victim := range []string{"digits-worker-1", "digits-worker-2", "continues with 1 of 3 workers"} {
-				providertest.ExpectSays(t, plan, victim)
+				providertest.ExpectText(t, plan, victim)
 			}
 			apply(urgent)
 			a.await("the minimum alone", func() bool {
@@ -160,7 +160,7 @@ func countedOnce(t *testing.T, directory string) {
 }
 
 // lostNoStep checks that examples/pytorch/ddp.py was started on one and on three workers, and each time where it had
-// stopped: its workers were asked to leave, and nobody was killed.
+// stopped: its workers were signalled to leave, and nobody was killed.
 func lostNoStep(t *testing.T, directory string) {
 	f, err := os.Open(filepath.Join(directory, "starts.jsonl"))
 	if err != nil {

@@ -57,7 +57,7 @@ func TestAJobThatTrainsInItsQueueGoesWhenItIsDestroyed(t *testing.T) {
 	p.nothingLeft()
 }
 
-func TestAWaitForARunSaysWhyTheQueueDoesNotLetItRun(t *testing.T) {
+func TestAWaitForARunReportsWhyTheQueueDoesNotAdmitIt(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	terminal := providertest.NewTerminal(t)
@@ -65,7 +65,7 @@ func TestAWaitForARunSaysWhyTheQueueDoesNotLetItRun(t *testing.T) {
 	printed, code := terminal.Run(t, config, "apply", "-auto-approve")
 	text := strings.Join(strings.Fields(strings.ReplaceAll(printed, "│", " ")), " ")
 	for _, words := range []string{
-		"is not running yet", "Its phase is Queued", "workload digits-floor-", "in queue user-queue: Pending", "insufficient quota for cpu",
+		"is not running yet", "Its phase is Queued", "workload digits-min-", "in queue user-queue: Pending", "insufficient quota for cpu",
 		"is queued: Kueue has not admitted it to queue user-queue yet",
 	} {
 		if code != 0 || !strings.Contains(text, words) {
@@ -90,7 +90,7 @@ resource "elastic_local_queue" "default" {
   cluster_queue = elastic_cluster_queue.test.name
 }
 `, p.ns)
-	says := func(words ...string) *regexp.Regexp {
+	wantText := func(words ...string) *regexp.Regexp {
 		var parts []string
 		for _, w := range words {
 			parts = append(parts, strings.ReplaceAll(regexp.QuoteMeta(w), " ", `[\s│]+`))
@@ -101,16 +101,16 @@ resource "elastic_local_queue" "default" {
 		resource.TestStep{Config: asAdmin() + queue},
 		resource.TestStep{
 			Config:      asAdmin() + queue + p.job(`queue = { name = "user-queue", min_workload_priority_class = "nobody" }`),
-			ExpectError: says("WorkloadPriorityClass not found", `WorkloadPriorityClass "nobody" does not exist`),
+			ExpectError: wantText("WorkloadPriorityClass not found", `WorkloadPriorityClass "nobody" does not exist`),
 		},
 		resource.TestStep{
 			Config:      asAdmin() + queue + p.job(`queue = { name = "default" }`),
-			ExpectError: says("queue.name is", "would queue the master and the minimum workers apart from each other"),
+			ExpectError: wantText("queue.name is", "would queue the master and the minimum workers apart from each other"),
 		},
 		resource.TestStep{Config: asAdmin() + byDefault},
 		resource.TestStep{
 			Config:      asAdmin() + byDefault + p.job("depends_on = [elastic_local_queue.default]"),
-			ExpectError: says("The namespace has a default queue", "separately"),
+			ExpectError: wantText("The namespace has a default queue", "separately"),
 		},
 	)
 	p.nothingLeft()
@@ -137,19 +137,19 @@ resource "elastic_priority_class" "high" {
 `, p.ns)
 	small := `resources = { requests = { cpu = "1", memory = "64Mi" } }`
 	for name, c := range map[string]struct {
-		lines string
-		says  []string
+		lines    string
+		wantText []string
 	}{
 		"a default queue and no queue": {
 			"queue = null\n depends_on = [elastic_local_queue.default]",
-			[]string{"The job will be queued", `has a LocalQueue named "default"`, "queue of another name and attribute queue"},
+			[]string{"Job will be queued by default", `has a LocalQueue named "default"`, "set queue to a LocalQueue with another name"},
 		},
 		"a default queue beside the job's own": {
 			"depends_on = [elastic_local_queue.default]", []string{"The namespace has a default queue", "the job cannot be created"},
 		},
 		"a queue and classes that nobody makes": {
 			`queue = { name = "nowhere", workload_priority_class = "nobody", min_workload_priority_class = "nothing" }`,
-			[]string{"LocalQueue nowhere is not there", "Until it exists the job waits", "WorkloadPriorityClass nobody is not there", "WorkloadPriorityClass nothing is not there", "elastic_workload_priority_class.NAME.name"},
+			[]string{"LocalQueue nowhere not found", "Until it exists, the job waits", "WorkloadPriorityClass nobody not found", "WorkloadPriorityClass nothing not found", "elastic_workload_priority_class.NAME.name"},
 		},
 		"a minimum below the other workers": {
 			`queue = {
@@ -170,7 +170,7 @@ resource "elastic_priority_class" "high" {
 		t.Run(name+" is warned of", func(t *testing.T) {
 			printed, code := terminal.Run(t, asAdmin()+inDefault+p.job(c.lines), "plan")
 			text := strings.Join(strings.Fields(strings.ReplaceAll(printed, "│", " ")), " ")
-			for _, words := range c.says {
+			for _, words := range c.wantText {
 				if code != 0 || !strings.Contains(text, words) {
 					t.Errorf("exit code %d, and %q is missing in:\n%s", code, words, printed)
 				}

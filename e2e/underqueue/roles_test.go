@@ -61,20 +61,20 @@ func TestAUserHasTheVerbsThatTheGuidesCommandsNeedAndNoOther(t *testing.T) {
 	p.expectEachNeeded("elastic-master", roles["elastic-master"].Rules, func(rules []rbacv1.PolicyRule) { p.allow(masters, rules) })
 }
 
-// TestWhatKubectlListsIsWhatTheGuideSays compares the guide's table of rights with the rights of who has each role.
-func TestWhatKubectlListsIsWhatTheGuideSays(t *testing.T) {
+// TestKubectlListsTheOutputInTheGuide compares the guide's table of rights with the rights of who has each role.
+func TestKubectlListsTheOutputInTheGuide(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	guide, err := os.ReadFile(filepath.Join("..", "..", "templates", "guides", "least-privilege.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	said := map[string]map[string]string{} // verbs by role and resource
+	documented := map[string]map[string]string{} // verbs by role and resource
 	for _, row := range regexp.MustCompile("(?m)^\\| `(elastic-[a-z-]+)` \\| ([a-z./0-9-]+(?: `[a-z-]+`)?) \\| ([a-z, -]+) \\|$").FindAllStringSubmatch(string(guide), -1) {
-		if said[row[1]] == nil {
-			said[row[1]] = map[string]string{}
+		if documented[row[1]] == nil {
+			documented[row[1]] = map[string]string{}
 		}
-		said[row[1]][row[2]] = row[3]
+		documented[row[1]][row[2]] = row[3]
 	}
 	files, err := filepath.Glob(filepath.Join("..", "..", "examples", "rbac", "*.yaml"))
 	if err != nil {
@@ -92,14 +92,14 @@ func TestWhatKubectlListsIsWhatTheGuideSays(t *testing.T) {
 		p.await("the rights of "+name, func(context.Context) (string, bool, error) {
 			got = p.canI(name)
 			maps.DeleteFunc(got, func(resource, verbs string) bool { return everybody[resource] == verbs })
-			return fmt.Sprint(got), len(got) >= len(said[name]), nil
+			return fmt.Sprint(got), len(got) >= len(documented[name]), nil
 		})
-		if diff := cmp.Diff(said[name], got); diff != "" {
+		if diff := cmp.Diff(documented[name], got); diff != "" {
 			t.Errorf("%s: what the guide says (-) is not what kubectl lists (+): %s", name, diff)
 		}
 	}
-	if len(said) != len(roles) {
-		t.Errorf("the guide has the rights of %d roles, and there are %d", len(said), len(roles))
+	if len(documented) != len(roles) {
+		t.Errorf("the guide has the rights of %d roles, and there are %d", len(documented), len(roles))
 	}
 }
 
@@ -153,12 +153,12 @@ func (p place) doWhatTheGuidesSay(as *providertest.Recorder) {
 	p.kubectl("", append(server, "describe", "job", "digits")...)
 	p.kubectl("", append(server, "logs", "job/digits")...)
 	// The embedded cluster forwards no port, and says so only to who may.
-	if said, err := p.run("", append(server, "port-forward", "job/digits", ":8080")...); err == nil || !strings.Contains(said, "simulated nodes do not serve port-forward") {
-		p.Errorf("port-forward: %v: %s", err, said)
+	if output, err := p.run("", append(server, "port-forward", "job/digits", ":8080")...); err == nil || !strings.Contains(output, "simulated nodes do not serve port-forward") {
+		p.Errorf("port-forward: %v: %s", err, output)
 	}
 	a := acting{place: p, server: providertest.NewServer(p.T, map[string]string{"host": as.URL})} // with the role's rights
 	a.await("a step", func() bool { return a.status().StepsDone > 0 })
-	a.do("elastic_job_checkpoint", "digits", "is written")
+	a.do("elastic_job_checkpoint", "digits", "written")
 	a.do("elastic_job_suspend", "digits", "is suspended")
 	a.do("elastic_job_resume", "digits", "is resumed")
 	workloads, err := p.kueue.Workloads(p.ns).List(p.Context(), metav1.ListOptions{})
@@ -169,9 +169,9 @@ func (p place) doWhatTheGuidesSay(as *providertest.Recorder) {
 		"its priority": `{"spec":{"priority":1000000}}`, "its queue": `{"spec":{"queueName":"other"}}`, "its finalizers": `{"metadata":{"finalizers":null}}`,
 		"its labels": `{"metadata":{"labels":{"a":"b"}}}`, "two things": `{"spec":{"active":true,"priority":7}}`,
 	} {
-		said, err := p.run("", append(server, "patch", "workloads.kueue.x-k8s.io", workloads.Items[0].Name, "--type=merge", "-p", patch)...)
-		if err == nil || !strings.Contains(said, "spec.active of a Workload and nothing else") {
-			p.Errorf("a user changed %s of a Workload: %v: %s", what, err, said)
+		output, err := p.run("", append(server, "patch", "workloads.kueue.x-k8s.io", workloads.Items[0].Name, "--type=merge", "-p", patch)...)
+		if err == nil || !strings.Contains(output, "spec.active of a Workload and nothing else") {
+			p.Errorf("a user changed %s of a Workload: %v: %s", what, err, output)
 		}
 	}
 	a.await("all pods to run again", func() bool { return a.running() == 3 })
@@ -318,14 +318,14 @@ func (p place) expectAllowed(account, when string, of authorizationv1.ResourceAt
 // kubectl runs a command that is to succeed, with a kubeconfig or without one.
 func (p place) kubectl(kubeconfig string, arguments ...string) {
 	p.Helper()
-	if said, err := p.run(kubeconfig, arguments...); err != nil {
-		p.Errorf("kubectl %s: %v: %s", strings.Join(arguments, " "), err, said)
+	if output, err := p.run(kubeconfig, arguments...); err != nil {
+		p.Errorf("kubectl %s: %v: %s", strings.Join(arguments, " "), err, output)
 	}
 }
 
 func (p place) run(kubeconfig string, arguments ...string) (string, error) {
 	command := exec.CommandContext(context.WithoutCancel(p.Context()), "kubectl", arguments...)
 	command.Env = append(command.Environ(), "KUBECONFIG="+kubeconfig)
-	said, err := command.CombinedOutput()
-	return string(said), err
+	output, err := command.CombinedOutput()
+	return string(output), err
 }

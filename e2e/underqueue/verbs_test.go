@@ -329,8 +329,8 @@ func (p place) kubectlAs(account string, arguments ...string) {
 		p.Fatal(err)
 	}
 	connection := []string{"--server=" + config.Host, "--token=" + p.token(account), "--insecure-skip-tls-verify", "--namespace=" + p.ns}
-	if said, err := p.run("", append(connection, arguments...)...); err != nil && !strings.Contains(said, "NotFound") {
-		p.Errorf("kubectl %s: %v: %s", strings.Join(arguments, " "), err, said)
+	if output, err := p.run("", append(connection, arguments...)...); err != nil && !strings.Contains(output, "NotFound") {
+		p.Errorf("kubectl %s: %v: %s", strings.Join(arguments, " "), err, output)
 	}
 }
 

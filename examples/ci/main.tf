@@ -38,7 +38,7 @@ resource "elastic_training_job" "nightly" {
   queue = {
     name                        = module.research.local_queue
     workload_priority_class     = module.research.priority_classes.burst
-    min_workload_priority_class = module.research.priority_classes.floor
+    min_workload_priority_class = module.research.priority_classes.minimum
   }
 }
 

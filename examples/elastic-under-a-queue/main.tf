@@ -50,8 +50,8 @@ resource "elastic_workload_priority_class" "burst" {
   description = "Workers above a job's minimum: the first to go."
 }
 
-resource "elastic_workload_priority_class" "floor" {
-  name        = "floor"
+resource "elastic_workload_priority_class" "minimum" {
+  name        = "minimum"
   value       = 100
   description = "A job's master and the workers that it cannot do without."
 }
@@ -115,7 +115,7 @@ resource "elastic_training_job" "elastic" {
   queue = {
     name                        = elastic_local_queue.training.name
     workload_priority_class     = elastic_workload_priority_class.burst.name
-    min_workload_priority_class = elastic_workload_priority_class.floor.name
+    min_workload_priority_class = elastic_workload_priority_class.minimum.name
   }
 
   wait_for = "running"

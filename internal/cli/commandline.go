@@ -170,13 +170,13 @@ func NeedsArguments(names ...string) cobra.PositionalArgs {
 			}
 			missing := strings.TrimSuffix(name, "...") + " is missing"
 			if len(args) > 0 {
-				missing += fmt.Sprintf(" behind %q", args[len(args)-1])
+				missing += fmt.Sprintf(" after %q", args[len(args)-1])
 			}
 			return errors.New(missing)
 		}
 		last := len(names) - 1
 		if len(args) > len(names) && (last < 0 || !strings.HasSuffix(names[last], "...")) {
-			return fmt.Errorf("there is an argument too many, %q", args[len(names)])
+			return fmt.Errorf("unexpected argument %q", args[len(names)])
 		}
 		return nil
 	}
@@ -189,7 +189,7 @@ func must(err error) {
 	}
 }
 
-// Run runs a command line until it ends or the program is asked to stop, and prints its error.
+// Run runs a command line until it ends or the program receives a signal to stop, and prints its error.
 func Run(root *cobra.Command, args []string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()

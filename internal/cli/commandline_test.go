@@ -81,7 +81,7 @@ func TestACommandLineIsRefusedWithWhatToDo(t *testing.T) {
 		"a value that is none":                     {[]string{"tree", "--height=tall"}, "invalid argument \"tall\" for \"--height\" flag: strconv.ParseInt: parsing \"tall\": invalid syntax; see `grow tree --help`"},
 		"a flag that is missing":                   {[]string{"tree"}, "--height is missing; see `grow tree --help`"},
 		"two flags that exclude each other":        {[]string{"tree", "--height=3", "--wild", "--tended"}, "if any flags in the group [wild tended] are set none of the others can be; [tended wild] were all set; see `grow tree --help`"},
-		"an argument too many":                     {[]string{"tree", "--height=3", "oak", "beech"}, "there is an argument too many, \"beech\"; see `grow tree --help`"},
+		"an argument too many":                     {[]string{"tree", "--height=3", "oak", "beech"}, "unexpected argument \"beech\"; see `grow tree --help`"},
 		"an argument that is missing":              {[]string{"shrub", "rose"}, "FILE is missing; see `grow shrub rose --help`"},
 		"a shell that there is not":                {[]string{"completion", "bsh"}, "unknown shell \"bsh\", use one of bash, fish, powershell, zsh; did you mean bash? See `grow completion --help`"},
 		"a shell that is not named":                {[]string{"completion"}, "SHELL is missing; see `grow completion --help`"},
@@ -122,7 +122,7 @@ func TestWants(t *testing.T) {
 	}
 }
 
-func TestTheHelpSaysWhatThereIs(t *testing.T) {
+func TestHelpListsAllCommands(t *testing.T) {
 	for name, c := range map[string]struct {
 		args       []string
 		want, none []string

@@ -76,7 +76,7 @@ func usage(c *cobra.Command) error {
 		b.WriteString("\nFlags:\n" + c.LocalFlags().FlagUsagesWrapped(Width))
 	}
 	if c.HasAvailableInheritedFlags() {
-		b.WriteString("\nFlags of every command:\n" + c.InheritedFlags().FlagUsagesWrapped(Width))
+		b.WriteString("\nGlobal flags:\n" + c.InheritedFlags().FlagUsagesWrapped(Width))
 	}
 	b.WriteString("\nExit codes:\n")
 	codes := exitCodes(c)

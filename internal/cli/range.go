@@ -16,14 +16,14 @@ import (
 // them.
 func InRange(c *cobra.Command, flag string, least, most int64) {
 	f := c.Flags().Lookup(flag)
-	f.Value = inRange{f.Value, big.NewInt(least), big.NewInt(most), fmt.Sprintf("give a number from %s to %s", wording.Count(least), wording.Count(most))}
+	f.Value = inRange{f.Value, big.NewInt(least), big.NewInt(most), fmt.Sprintf("must be a number from %s to %s", wording.Count(least), wording.Count(most))}
 }
 
 // Seed refuses values of a flag that no uint64 has.
 func Seed(c *cobra.Command, flag string) {
 	f := c.Flags().Lookup(flag)
 	most := new(big.Int).SetUint64(1<<64 - 1)
-	f.Value = inRange{f.Value, big.NewInt(0), most, fmt.Sprintf("give a number from 0 to %s", most)}
+	f.Value = inRange{f.Value, big.NewInt(0), most, fmt.Sprintf("must be a number from 0 to %s", most)}
 }
 
 // NotNegative refuses values of a flag of a duration below 0.
@@ -52,7 +52,7 @@ type notNegative struct{ pflag.Value }
 
 func (n notNegative) Set(text string) error {
 	if d, err := time.ParseDuration(text); err == nil && d < 0 {
-		return errors.New("give a duration of at least 0, such as 90s")
+		return errors.New("must be a duration of at least 0, such as 90s")
 	}
 	return n.Value.Set(text)
 }

@@ -11,10 +11,10 @@ import (
 func TestBetweenNamesTheLimitOfAFlagAndLeavesOtherTextsToItsType(t *testing.T) {
 	for value, want := range map[string]string{
 		"1": "", "0x10": "", "1000": "",
-		"0":                    "give a number from 1 to 1,000",
-		"-1":                   "give a number from 1 to 1,000",
-		"4611686018427387904":  "give a number from 1 to 1,000",
-		"99999999999999999999": "give a number from 1 to 1,000",
+		"0":                    "must be a number from 1 to 1,000",
+		"-1":                   "must be a number from 1 to 1,000",
+		"4611686018427387904":  "must be a number from 1 to 1,000",
+		"99999999999999999999": "must be a number from 1 to 1,000",
 		"NaN":                  "invalid syntax",
 		"":                     "invalid syntax",
 	} {
@@ -34,7 +34,7 @@ func TestSeedsAndDurationsNameWhatTheyMayBe(t *testing.T) {
 	Seed(c, "seed")
 	NotNegative(c, "pause")
 	for _, value := range []string{"-1", "18446744073709551616"} {
-		if err := c.Flags().Set("seed", value); err == nil || !strings.Contains(err.Error(), "give a number from 0 to 18446744073709551615") {
+		if err := c.Flags().Set("seed", value); err == nil || !strings.Contains(err.Error(), "must be a number from 0 to 18446744073709551615") {
 			t.Errorf("--seed=%s: %v", value, err)
 		}
 	}

@@ -15,11 +15,11 @@ import (
 type ApplyOptions[T Object] struct {
 	// UID of the object that is meant; another one under its name is a RecreatedError. "" for whichever is there.
 	UID types.UID
-	// Complete says that desired is all of the object but its metadata and status, so that a field it lacks is to be
-	// absent, whoever owns it. Otherwise only what was ours is removed.
+	// Complete means that desired is all of the object but its metadata and status, so that a field it lacks is to be
+	// absent, also if others own it. Otherwise only what was ours is removed.
 	Complete bool
 	// Prior is the object as it was managed before; nil for nothing. Labels and annotations that it has and desired lacks
-	// are removed, whoever owns them now.
+	// are removed, also if others own them now.
 	Prior runtime.Object
 	// Check may refuse the change after all. It is given the very version of the object that is changed then; nil for no
 	// check.

@@ -41,7 +41,7 @@ type Client struct {
 	rightsMutex sync.Mutex
 	rightsIn    map[string][]rbacv1.PolicyRule // by namespace; guarded by rightsMutex
 
-	identity    sync.Mutex // held while the cluster's identity is being asked for
+	identity    sync.Mutex // held while the cluster's identity is being requested
 	verified    bool       // the cluster is the expected one; guarded by identity
 	isAPIServer bool       // the server has answered as an API server does; guarded by identity
 }
@@ -88,7 +88,7 @@ func New(config Config) (*Client, error) {
 // errors are the API server's own: pass them through Wrap before Explain.
 func (c *Client) Kubernetes() kubernetes.Interface { return c.kube }
 
-// Kueue is the typed client for Kueue's objects, with the same connection and the same properties. It can be asked for
+// Kueue is the typed client for Kueue's objects, with the same connection and the same properties. It can be requested
 // before the cluster has Kueue.
 func (c *Client) Kueue() *kueueclient.Client { return c.kueue }
 
@@ -133,8 +133,8 @@ func (c *Client) verify(ctx context.Context) error {
 	return nil
 }
 
-// Wrap says what was attempted on what, for Explain. A nil error stays nil, and a wrapped one stays as it is. An answer
-// that no API server gives becomes a NotAPIServerError where the server is none.
+// Wrap reports what was attempted on what, for Explain. A nil error stays nil, and a wrapped one stays as it is. An
+// answer that no API server gives becomes a NotAPIServerError where the server is none.
 func (c *Client) Wrap(verb string, ref Ref, err error) error {
 	var already *Error
 	if err == nil || errors.As(err, &already) {

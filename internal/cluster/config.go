@@ -17,7 +17,7 @@ import (
 // DefaultFieldManager owns what the provider writes, unless the configuration names another.
 const DefaultFieldManager = "terraform-provider-elastic"
 
-// Config says which cluster to talk to, as whom, and how. Explicit fields beat those of kubeconfig files; nothing is
+// Config defines which cluster to talk to, as whom, and how. Explicit fields beat those of kubeconfig files; nothing is
 // read from the environment and no file is read that is not named here.
 type Config struct {
 	Host          string // https://host:port
@@ -56,7 +56,7 @@ type Exec struct {
 	Env        map[string]string
 }
 
-// ErrNoCluster says that the configuration names no cluster at all.
+// ErrNoCluster means that the configuration names no cluster at all.
 var ErrNoCluster = errors.New("no cluster is configured")
 
 // dialTimeout leaves room for a second address and the TLS handshake within the limit for connecting.

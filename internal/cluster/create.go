@@ -20,7 +20,7 @@ const creatorSeparator = "/"
 // askAgainTimeout bounds the question whether a lost POST was processed.
 const askAgainTimeout = 20 * time.Second
 
-// Create makes an object that does not exist yet. One that exists, whoever made it, is an AlreadyExistsError: adopting
+// Create makes an object that does not exist yet. One that exists already is an AlreadyExistsError: adopting
 // is import's work. A POST whose answer was lost is looked up, and is a success if it was processed.
 func Create[T Object](ctx context.Context, c *Client, resource Resource[T], object T) (T, error) {
 	var none T

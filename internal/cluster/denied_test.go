@@ -112,13 +112,13 @@ func TestEveryRefusalOfAnOperationHasTheSameRemedy(t *testing.T) {
 		if first != fmt.Sprintf(`User "bob" may not %s jobs.batch in namespace ml (403 Forbidden)`, verb) {
 			t.Error(first)
 		}
-		for _, says := range []string{
+		for _, wantText := range []string{
 			"get, list, watch, create, patch, delete of jobs.batch\n", "patch, delete of pods\n", "get of pods/log\n",
 			"kubectl create rolebinding bob-elastic-user --clusterrole=elastic-user --user=bob --namespace=ml\n",
 			`    - {apiGroups: ["batch"], resources: [jobs], verbs: [get, list, watch, create, patch, delete]}`,
 		} {
-			if !strings.Contains(remedy, says) {
-				t.Errorf("does not say %q:\n%s", says, detail)
+			if !strings.Contains(remedy, wantText) {
+				t.Errorf("does not say %q:\n%s", wantText, detail)
 			}
 		}
 		remedies = append(remedies, remedy)

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Error says what was attempted on what, and where. Every error of this package that comes from the cluster is one.
+// Error reports what was attempted on what, and where. Every error of this package that comes from the cluster is one.
 type Error struct {
 	Verb string // "get", "create", "update", "delete", "list", "watch"
 	Ref  Ref
@@ -24,14 +24,14 @@ type Error struct {
 func (e *Error) Error() string { return fmt.Sprintf("%s %s at %s: %v", e.Verb, e.Ref, e.Host, e.Err) }
 func (e *Error) Unwrap() error { return e.Err }
 
-// ConfigError says that no client can be made of the configuration: a kubeconfig is missing or damaged, or a
+// ConfigError reports that no client can be made of the configuration: a kubeconfig is missing or damaged, or a
 // certificate does not fit. No request was sent.
 type ConfigError struct{ Err error }
 
 func (e *ConfigError) Error() string { return e.Err.Error() }
 func (e *ConfigError) Unwrap() error { return e.Err }
 
-// AlreadyExistsError says that Create found an object of that name.
+// AlreadyExistsError reports that Create found an object of that name.
 type AlreadyExistsError struct {
 	UID      types.UID // "" when it may not be read
 	Managers []string  // who wrote it
@@ -49,7 +49,7 @@ func (e *AlreadyExistsError) Error() string {
 	return "it exists already (written by " + strings.Join(e.Managers, ", ") + ")"
 }
 
-// LostAnswerError says that a create may or may not have been processed, and that it could not be found out.
+// LostAnswerError reports that a create may or may not have been processed, and that it could not be found out.
 type LostAnswerError struct {
 	Create error // why the answer was lost
 	Get    error // why the object could not be looked up
@@ -60,14 +60,14 @@ func (e *LostAnswerError) Error() string {
 }
 func (e *LostAnswerError) Unwrap() []error { return []error{e.Create, e.Get} }
 
-// RecreatedError says that the name belongs to another object than before.
+// RecreatedError reports that the name belongs to another object than before.
 type RecreatedError struct{ Expected, Got types.UID }
 
 func (e *RecreatedError) Error() string {
 	return fmt.Sprintf("it was deleted and recreated by another client: expected UID %s, found %s", e.Expected, e.Got)
 }
 
-// StillThereError says that a deleted object did not go in time.
+// StillThereError reports that a deleted object did not go in time.
 type StillThereError struct {
 	Finalizers []string
 	Deleting   bool      // it is marked for deletion
@@ -87,7 +87,7 @@ func (e *StillThereError) Error() string {
 }
 func (e *StillThereError) Unwrap() error { return e.Err }
 
-// WrongClusterError says that the cluster is not the expected one.
+// WrongClusterError reports that the cluster is not the expected one.
 type WrongClusterError struct{ Host, Expected, Got string }
 
 func (e *WrongClusterError) Error() string {

@@ -20,8 +20,8 @@ import (
 // would mean that the object does not exist, or its kind. So an answer that no API server would give is followed by a
 // question that every API server answers, GET /version, before anybody believes it.
 
-// NotAPIServerError says that what answers at the configured address is no Kubernetes API server. It does not wrap the
-// server's answer: a 404 of such a server says nothing about an object.
+// NotAPIServerError reports that what answers at the configured address is no Kubernetes API server. It does not wrap
+// the server's answer: a 404 of such a server says nothing about an object.
 type NotAPIServerError struct {
 	Host       string
 	Configured string // where the address comes from: "attribute host (or KUBE_HOST)"
@@ -128,7 +128,7 @@ func answerText(request *http.Request, response *http.Response, body []byte) str
 	return text
 }
 
-// source says where the address comes from, in the words of the provider's configuration.
+// source reports where the address comes from, in the words of the provider's configuration.
 func (c Config) source() string {
 	switch {
 	case c.Host != "":

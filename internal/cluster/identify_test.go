@@ -27,8 +27,8 @@ func html(status int, text string) http.HandlerFunc {
 
 func TestAServerThatIsNoAPIServerIsNamed(t *testing.T) {
 	for name, c := range map[string]struct {
-		answers http.HandlerFunc
-		says    string
+		answers  http.HandlerFunc
+		wantText string
 	}{
 		"404 to everything":    {html(http.StatusNotFound, "<html>404</html>"), "404 Not Found (text/html, server nginx/1.27.0)"},
 		"pages to everything":  {html(http.StatusOK, "<html>welcome</html>"), "200 OK (text/html, server nginx/1.27.0)"},
@@ -51,7 +51,7 @@ func TestAServerThatIsNoAPIServerIsNamed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(c.answers)
 			defer server.Close()
-			expectNotAPIServer(t, server.URL, c.says)
+			expectNotAPIServer(t, server.URL, c.wantText)
 		})
 	}
 }
@@ -81,7 +81,7 @@ func TestAServerThatSpeaksAnotherProtocolIsNamed(t *testing.T) {
 	}
 }
 
-func expectNotAPIServer(t *testing.T, host, says string) {
+func expectNotAPIServer(t *testing.T, host, wantText string) {
 	t.Helper()
 	client, err := New(Config{Host: host})
 	if err != nil {
@@ -93,7 +93,7 @@ func expectNotAPIServer(t *testing.T, host, says string) {
 	for _, err := range []error{read, made} {
 		_, detail := Explain(err)
 		if !strings.Contains(detail, "The server at "+host+" is not a Kubernetes API server: it answers GET /version with ") ||
-			!strings.Contains(detail, says) || !strings.Contains(detail, "host (or KUBE_HOST)") {
+			!strings.Contains(detail, wantText) || !strings.Contains(detail, "host (or KUBE_HOST)") {
 			t.Errorf("%v: %s", err, detail)
 		}
 		if apierrors.IsNotFound(err) || IsNotServed(err) {
@@ -102,18 +102,18 @@ func expectNotAPIServer(t *testing.T, host, says string) {
 	}
 }
 
-// TestAnAPIServersOwnAnswersAreBelieved has an API server that does not know a group, and one that says its version to
-// nobody.
+// TestAnAPIServersOwnAnswersAreBelieved has an API server that does not know a group, and one that does not
+// return its version.
 func TestAnAPIServersOwnAnswersAreBelieved(t *testing.T) {
 	for name, version := range map[string]string{
-		"with its version":     `{"major":"1","minor":"36","gitVersion":"v1.36.1"}`,
-		"which it keeps quiet": `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`,
+		"with its version": `{"major":"1","minor":"36","gitVersion":"v1.36.1"}`,
+		"with no version":  `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			asked := 0
+			requests := 0
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Path == "/version" {
-					asked++
+					requests++
 					w.Header().Set("Content-Type", "application/json")
 					_, _ = fmt.Fprint(w, version)
 					return
@@ -130,8 +130,8 @@ func TestAnAPIServersOwnAnswersAreBelieved(t *testing.T) {
 					t.Errorf("%v", err)
 				}
 			}
-			if asked != 1 {
-				t.Errorf("it was asked for its version %d times", asked)
+			if requests != 1 {
+				t.Errorf("it was asked for its version %d times", requests)
 			}
 		})
 	}

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Merge changes fields of an object by a JSON merge patch (RFC 7386), in which null takes a field away. Whoever owns
-// them is not asked. A metadata.uid in the patch keeps it from another object of the same name, and a
+// Merge changes fields of an object by a JSON merge patch (RFC 7386), in which null takes a field away. It ignores who
+// owns them. A metadata.uid in the patch keeps it from another object of the same name, and a
 // metadata.resourceVersion from another version of it.
 func Merge[T Object](ctx context.Context, c *Client, resource Resource[T], name string, patch map[string]any) error {
 	return merge(ctx, c, resource, c.FieldManager(), name, patch)

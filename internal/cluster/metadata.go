@@ -12,7 +12,10 @@ import (
 
 // ListMetadata reads the metadata of the selected objects of a kind as they are now, in pages, in the order of the API
 // server (namespace and name). An empty namespace is all of them.
-func ListMetadata(ctx context.Context, c *Client, kind string, of schema.GroupVersionResource, namespace string, selected metav1.ListOptions) ([]*metav1.PartialObjectMetadata, error) {
+func ListMetadata(
+	ctx context.Context, c *Client, kind string, of schema.GroupVersionResource, namespace string,
+	selected metav1.ListOptions,
+) ([]*metav1.PartialObjectMetadata, error) {
 	if err := c.Verify(ctx); err != nil {
 		return nil, err
 	}

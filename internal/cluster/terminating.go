@@ -24,7 +24,7 @@ func TerminatingOf(ref Ref, object metav1.Object) *Terminating {
 	return &Terminating{Ref: ref, Since: object.GetDeletionTimestamp().Time, Finalizers: object.GetFinalizers()}
 }
 
-// String says since when it is being deleted and what holds it, in a sentence.
+// String reports since when it is being deleted and what holds it, in a sentence.
 func (t Terminating) String() string {
 	since := ""
 	if !t.Since.IsZero() {
@@ -36,7 +36,7 @@ func (t Terminating) String() string {
 	return fmt.Sprintf("It is marked for deletion%s and held by finalizers: %s.", since, strings.Join(t.Finalizers, ", "))
 }
 
-// Remedy says who removes the finalizers, and how to do it where nobody does, in sentences; "" without finalizers.
+// Remedy reports who removes the finalizers, and how to do it where nobody does, in sentences; "" without finalizers.
 func (t Terminating) Remedy() string {
 	var sentences []string
 	others := slices.DeleteFunc(slices.Clone(t.Finalizers), func(finalizer string) bool {

@@ -36,7 +36,7 @@ type transport struct {
 	limits limits
 }
 
-// NoAnswerError says that the server did not answer in time. A write may have been processed.
+// NoAnswerError reports that the server did not answer in time. A write may have been processed.
 type NoAnswerError struct {
 	Connected bool // a connection was made
 	After     time.Duration

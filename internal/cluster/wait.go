@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// pauseBetweenWatches keeps a server that closes every watch at once from being asked in a loop.
+// pauseBetweenWatches keeps a server that closes every watch at once from being called in a loop.
 const pauseBetweenWatches = 500 * time.Millisecond
 
 // outageLimit is how long a wait continues without an answer of a server that has answered it before. An API server
@@ -29,14 +29,16 @@ func Named(name string) metav1.ListOptions {
 }
 
 // WaitFor lists and watches the selected objects, and calls done with all of them, first at once and then after every
-// change, until done says true or fails. A watch that ends is begun again, also when the server is away for a while.
+// change, until done returns true or fails. A watch that ends is begun again, also when the server is away for a while.
 // The end of the context is the context's cause, wrapped; done's own error is returned as it is.
-func WaitFor[T Object, L runtime.Object](ctx context.Context, c *Client, listing Listing[L], selected metav1.ListOptions, done func(objects []T) (bool, error)) error {
+func WaitFor[T Object, L runtime.Object](
+	ctx context.Context, c *Client, listing Listing[L], selected metav1.ListOptions, done func(objects []T) (bool, error),
+) error {
 	if err := c.Verify(ctx); err != nil {
 		return err
 	}
 	ref := refOf[T](listing, "")
-	var answered time.Time // when the server last did what it was asked for
+	var answered time.Time // when the server last answered as requested
 	for {
 		ready, err := listAndWatch(ctx, c, listing, selected, ref, done, &answered)
 		away := (*unansweredError)(nil)
@@ -63,7 +65,10 @@ func (e *unansweredError) Error() string { return e.err.Error() }
 
 // listAndWatch is one round: false and no error means that the watch ended and a new round is due. It notes when the
 // server answered.
-func listAndWatch[T Object, L runtime.Object](ctx context.Context, c *Client, listing Listing[L], selected metav1.ListOptions, ref Ref, done func([]T) (bool, error), answered *time.Time) (bool, error) {
+func listAndWatch[T Object, L runtime.Object](
+	ctx context.Context, c *Client, listing Listing[L], selected metav1.ListOptions, ref Ref, done func([]T) (bool, error),
+	answered *time.Time,
+) (bool, error) {
 	list, err := listing.List(ctx, selected)
 	if err != nil {
 		return false, &unansweredError{c.Wrap("list", ref, err)}

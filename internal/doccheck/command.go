@@ -70,7 +70,7 @@ func (d Document) Commands(programs ...string) ([]Command, error) {
 // pipe is between the commands of a pipeline, each of which is a command line.
 const pipe = " | "
 
-// protected keeps what a shell would replace, so that words can be told apart without one.
+// protected keeps what a shell would replace, so that words can be split without one.
 var protected = strings.NewReplacer("$", `\$`, "*", `\*`, "?", `\?`, "[", `\[`)
 
 var exported = regexp.MustCompile(`(?s)^export \$\((.*)\)\s*(?:#.*)?$`)
@@ -93,7 +93,7 @@ func commandLines(block Piece) []Piece {
 	return found
 }
 
-// CheckAgainst says why a program with this command tree would refuse the command line, going as far as cobra does
+// CheckAgainst reports why a program with this command tree would refuse the command line, going as far as cobra does
 // before it runs a command.
 func (c Command) CheckAgainst(tree *cobra.Command) error {
 	tree.SetOut(io.Discard)

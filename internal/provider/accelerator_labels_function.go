@@ -15,8 +15,8 @@ func newAcceleratorLabels() function.Function {
 		name:    "accelerator_labels",
 		summary: "The labels of the nodes that have an accelerator",
 		describes: "Node labels that mark nodes with an accelerator, as values by label key: those of cloud providers, of GPU feature discovery, and those that users set. A node needs only one of them. " +
-			"It is the table that `accelerators` of `elastic_task` uses, for an `elastic_resource_flavor` or a `node_selector`. " +
-			"Names are those of SkyPilot, in upper or lower case; for an unknown name, the error suggests similar ones.",
+			"Use them in an `elastic_resource_flavor` or a `node_selector`; `accelerators` of `elastic_task` uses the same table. " +
+			"Names are SkyPilot's, in upper or lower case; for an unknown name, the error suggests similar ones.",
 		parameter: function.StringParameter{
 			Name:                "accelerator",
 			MarkdownDescription: "The name, `\"T4\"`, or an accelerator request, `\"T4:4\"`. The number is used only for TPUs, whose nodes have a topology.",

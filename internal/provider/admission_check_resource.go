@@ -22,16 +22,16 @@ func newAdmissionCheck() func() resource.Resource {
 		in: func(client *cluster.Client, _ string) cluster.Resource[*kueue.AdmissionCheck] {
 			return client.Kueue().AdmissionChecks()
 		},
-		madeAnew: "queues with this check were inactive in between",
+		madeAnew: "in between, queues with this check were inactive",
 		problems: validation.ValidateAdmissionCheck,
 		changes:  validation.ValidateAdmissionCheckUpdate,
 		active:   func(check *kueue.AdmissionCheck) *metav1.Condition { return conditionActive(check.Status.Conditions) },
 		watch: func(ctx context.Context, client *cluster.Client, _, name string, done func([]*kueue.AdmissionCheck) (bool, error)) error {
 			return cluster.WaitFor(ctx, client, client.Kueue().AdmissionChecks(), cluster.Named(name), done)
 		},
-		fact:    noAttributes[*kueue.AdmissionCheck],
-		holders: clusterQueuesUsing(usesCheck),
-		release: "Take the check out of their admission_checks_strategy, or delete them.",
+		plannedAttributes: noAttributes[*kueue.AdmissionCheck],
+		holders:           clusterQueuesUsing(usesCheck),
+		release:           "Take the check out of their admission_checks_strategy, or delete them.",
 	})
 }
 

@@ -33,12 +33,12 @@ func newClusterQueue() func() resource.Resource {
 		watch: func(ctx context.Context, client *cluster.Client, _, name string, done func([]*kueue.ClusterQueue) (bool, error)) error {
 			return cluster.WaitFor(ctx, client, client.Kueue().ClusterQueues(), cluster.Named(name), done)
 		},
-		fact:        clusterQueueAttributes,
-		checks:      checkClusterQueue,
-		stops:       true,
-		consequence: releasesQueue,
-		holders:     workloadsReserving,
-		release:     `Wait until they end, or evict them: set stop_policy = "HoldAndDrain", apply, and then delete the queue.`,
+		plannedAttributes: clusterQueueAttributes,
+		checks:            checkClusterQueue,
+		stops:             true,
+		consequence:       releasesQueue,
+		holders:           workloadsReserving,
+		release:           `Wait until they end, or evict them: set stop_policy = "HoldAndDrain", apply, and then delete the queue.`,
 	})
 }
 

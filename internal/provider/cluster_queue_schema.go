@@ -51,11 +51,11 @@ func clusterQueueSchema(ctx context.Context) schema.Schema {
 				},
 			},
 			"preemption": defaultedAttribute(ctx, "Which workloads are evicted for a pending workload. Evicted workloads are queued again and keep their age.", map[string]schema.Attribute{
-				"within_cluster_queue": wordAttribute("In this queue. `Never` (default): no workloads, whatever their priorities. `LowerPriority`: workloads of lower priority. "+
+				"within_cluster_queue": wordAttribute("Which workloads in this queue may be preempted. `Never` (default): none, regardless of priority. `LowerPriority`: workloads of lower priority. "+
 					"`LowerOrNewerEqualPriority`: also newer workloads of the same priority.", kueue.PreemptionPolicyNever),
-				"reclaim_within_cohort": wordAttribute("In other queues of the cohort that borrow, when the pending workload fits in this queue's own quota. `Never` (default), `LowerPriority`, "+
-					"or `Any`: all workloads that borrow, whatever their priorities.", kueue.PreemptionPolicyNever),
-				"borrow_within_cohort": defaultedAttribute(ctx, "In other queues of the cohort, when the pending workload itself has to borrow. Not together with fair sharing.", map[string]schema.Attribute{
+				"reclaim_within_cohort": wordAttribute("Which borrowing workloads in other queues of the cohort may be preempted for a workload that fits this queue's nominal quota: `Never` (default), `LowerPriority`, "+
+					"or `Any` (all, regardless of priority).", kueue.PreemptionPolicyNever),
+				"borrow_within_cohort": defaultedAttribute(ctx, "Which workloads in other queues of the cohort may be preempted for a workload that has to borrow. Cannot be combined with fair sharing.", map[string]schema.Attribute{
 					"policy": wordAttribute("`Never` (default), or `LowerPriority`, which needs `reclaim_within_cohort` other than `Never`.", kueue.BorrowWithinCohortPolicyNever),
 					"max_priority_threshold": schema.Int64Attribute{
 						MarkdownDescription: "Only workloads of at most this priority are evicted; if not set, all workloads of lower priority.",

@@ -22,12 +22,12 @@ func newCohort() func() resource.Resource {
 		in: func(client *cluster.Client, _ string) cluster.Resource[*kueue.Cohort] {
 			return client.Kueue().Cohorts()
 		},
-		madeAnew: "queues that name it have been without its quota and limits for a while",
-		problems: validation.ValidateCohort,
-		changes:  validation.ValidateCohortUpdate,
-		concerns: func(at string) []string { return quotaConcerns(at, "parent_name") },
-		fact:     noAttributes[*kueue.Cohort],
-		checks:   checkCohort,
+		madeAnew:          "in between, its queues were without its quota and limits",
+		problems:          validation.ValidateCohort,
+		changes:           validation.ValidateCohortUpdate,
+		concerns:          func(at string) []string { return quotaConcerns(at, "parent_name") },
+		plannedAttributes: noAttributes[*kueue.Cohort],
+		checks:            checkCohort,
 	})
 }
 

@@ -142,23 +142,23 @@ func configAttributes() map[string]schema.Attribute {
 		},
 		"force_conflicts": schema.BoolAttribute{
 			MarkdownDescription: "Let applies overwrite changes that other field managers made after the plan, instead of failing with an error that lists these fields. " +
-				"What was changed before is in the plan, which names who wrote it, and is set back in any case. False by default.",
+				"Changes made before the plan are shown in the plan, with the client that made them, and are always reset. False by default.",
 			Optional: true,
 		},
 		"expected_cluster_uid": schema.StringAttribute{
-			MarkdownDescription: "UID of the namespace `kube-system` (`kubectl get namespace kube-system -o jsonpath={.metadata.uid}`). Nothing is read from or written to any other cluster.",
+			MarkdownDescription: "UID of the namespace `kube-system` (`kubectl get namespace kube-system -o jsonpath={.metadata.uid}`). If the cluster has another UID, the provider neither reads nor writes anything.",
 			Optional:            true,
 		},
 		"show_pod_logs": schema.BoolAttribute{
 			MarkdownDescription: "Show the last lines of a failed pod's log in errors and warnings. True by default; with false, Terraform's output does not contain the output of jobs, " +
-				"which CI systems keep. What the master writes into its job's status is not affected. Control characters are removed in any case.",
+				"which CI systems keep. The messages in the job's status are not affected. Control characters are always removed.",
 			Optional: true,
 		},
 
 		// Forecasts in plans.
 		"forecast": schema.StringAttribute{
 			MarkdownDescription: "Forecasts of plans for new jobs and tasks: whether a job fits, its position in its queue, and which pods it evicts. `warn` (default) adds a warning, " +
-				"and never makes a plan fail; `error` makes the plan fail when another job's pod or workload would be evicted, when a pod can never run, and when no certain forecast can be made; " +
+				"and never fails a plan; `error` fails the plan if another job's pod or workload would be evicted, if a pod can never run, or if there is no exact forecast; " +
 				"`off` makes no forecasts. See the guide \"Will my job preempt other pods?\".",
 			Optional:   true,
 			Validators: []validator.String{stringvalidator.OneOf(forecastOff, forecastWarn, forecastError)},

@@ -175,20 +175,20 @@ func TestResolveRefuses(t *testing.T) {
 		attributes map[string]tftypes.Value
 		variables  map[string]string
 		at         string
-		says       string
+		wantText   string
 	}{
-		"insecure with a CA":                    {attributes: map[string]tftypes.Value{"insecure": boolean(true), "cluster_ca_certificate": str(certificatePEM)}, at: "insecure", says: "Remove one"},
-		"insecure with a CA of the environment": {attributes: map[string]tftypes.Value{"insecure": boolean(true)}, variables: map[string]string{"KUBE_CLUSTER_CA_CERT_DATA": certificatePEM}, at: "insecure", says: "KUBE_CLUSTER_CA_CERT_DATA"},
-		"a path in place of PEM":                {attributes: map[string]tftypes.Value{"client_key": str("/etc/key")}, at: "client_key", says: `file("…")`},
-		"PEM in base64":                         {attributes: map[string]tftypes.Value{"cluster_ca_certificate": str(base64.StdEncoding.EncodeToString([]byte(certificatePEM)))}, at: "cluster_ca_certificate", says: "base64decode(…)"},
-		"a certificate without its key":         {attributes: map[string]tftypes.Value{"client_certificate": str(certificatePEM)}, at: "client_certificate", says: "Only one"},
-		"both kinds of path":                    {attributes: map[string]tftypes.Value{"config_path": str("a"), "config_paths": list(str("b"))}, at: "config_paths", says: "Give one"},
-		"a variable that is no truth value":     {variables: map[string]string{"KUBE_INSECURE": "maybe"}, at: "insecure", says: `KUBE_INSECURE is "maybe"`},
-		"another scheme":                        {attributes: map[string]tftypes.Value{"host": str("ftp://h")}, at: "host", says: "ftp"},
-		"a host without a name":                 {attributes: map[string]tftypes.Value{"host": str("https://")}, at: "host", says: "names no host"},
-		"a proxy of another kind":               {attributes: map[string]tftypes.Value{"proxy_url": str("gopher://p")}, at: "proxy_url", says: "socks5"},
-		"in_cluster with a host":                {attributes: map[string]tftypes.Value{"in_cluster": boolean(true), "host": str("https://h")}, at: "in_cluster", says: "KUBE_HOST"},
-		"burst without qps":                     {attributes: map[string]tftypes.Value{"burst": number(5)}, at: "burst", says: "set qps too"},
+		"insecure with a CA":                    {attributes: map[string]tftypes.Value{"insecure": boolean(true), "cluster_ca_certificate": str(certificatePEM)}, at: "insecure", wantText: "Remove one"},
+		"insecure with a CA of the environment": {attributes: map[string]tftypes.Value{"insecure": boolean(true)}, variables: map[string]string{"KUBE_CLUSTER_CA_CERT_DATA": certificatePEM}, at: "insecure", wantText: "KUBE_CLUSTER_CA_CERT_DATA"},
+		"a path in place of PEM":                {attributes: map[string]tftypes.Value{"client_key": str("/etc/key")}, at: "client_key", wantText: `file("…")`},
+		"PEM in base64":                         {attributes: map[string]tftypes.Value{"cluster_ca_certificate": str(base64.StdEncoding.EncodeToString([]byte(certificatePEM)))}, at: "cluster_ca_certificate", wantText: "base64decode(…)"},
+		"a certificate without its key":         {attributes: map[string]tftypes.Value{"client_certificate": str(certificatePEM)}, at: "client_certificate", wantText: "Only one"},
+		"both kinds of path":                    {attributes: map[string]tftypes.Value{"config_path": str("a"), "config_paths": list(str("b"))}, at: "config_paths", wantText: "Give one"},
+		"a variable that is no truth value":     {variables: map[string]string{"KUBE_INSECURE": "maybe"}, at: "insecure", wantText: `KUBE_INSECURE is "maybe"`},
+		"another scheme":                        {attributes: map[string]tftypes.Value{"host": str("ftp://h")}, at: "host", wantText: "ftp"},
+		"a host without a name":                 {attributes: map[string]tftypes.Value{"host": str("https://")}, at: "host", wantText: "names no host"},
+		"a proxy of another kind":               {attributes: map[string]tftypes.Value{"proxy_url": str("gopher://p")}, at: "proxy_url", wantText: "socks5"},
+		"in_cluster with a host":                {attributes: map[string]tftypes.Value{"in_cluster": boolean(true), "host": str("https://h")}, at: "in_cluster", wantText: "KUBE_HOST"},
+		"burst without qps":                     {attributes: map[string]tftypes.Value{"burst": number(5)}, at: "burst", wantText: "set qps too"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			_, _, diags := resolve(context.Background(), configured(t, c.attributes), environment(c.variables))
@@ -199,8 +199,8 @@ func TestResolveRefuses(t *testing.T) {
 			if !ok || !located.Path().Equal(path.Root(c.at)) {
 				t.Errorf("the error is not at %s: %v", c.at, diags[0])
 			}
-			if !strings.Contains(diags[0].Detail(), c.says) {
-				t.Errorf("detail %q lacks %q", diags[0].Detail(), c.says)
+			if !strings.Contains(diags[0].Detail(), c.wantText) {
+				t.Errorf("detail %q lacks %q", diags[0].Detail(), c.wantText)
 			}
 			if strings.Contains(diags[0].Detail(), "/etc/key") {
 				t.Error("the detail repeats a value that may be secret")

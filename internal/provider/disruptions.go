@@ -48,10 +48,10 @@ func disruptionsAttribute() schema.Attribute {
 			"It is a UID or unknown if the scheduler's Event, the pod or the workload no longer exists, or may not be listed. Null if the pod was not preempted."),
 		"step":               readInteger("The highest completed step at that time."),
 		"lost_steps":         readInteger("Steps that were completed and had to be repeated."),
-		"lost_seconds":       seconds("Time until the recovery in which no new step was computed. While several disruptions have not recovered, the newest has the lost steps and seconds of all, so that sums count nothing twice."),
+		"lost_seconds":       seconds("Time until the recovery in which no new step was computed. If several disruptions have not recovered yet, the newest one has the lost steps and seconds of all of them, so that sums are correct."),
 		"seconds_to_recover": seconds("Time until the first new step; null before it."),
 		"seconds_to_full_size": seconds("Time until as many workers were ready as before; null before that, " +
-			"also if the job has ended or been made smaller."),
+			"also if the job has ended or `workers.max` was reduced."),
 	})
 }
 

@@ -24,8 +24,8 @@ func (positiveDuration) ValidateString(_ context.Context, req validator.StringRe
 	text := req.ConfigValue.ValueString()
 	switch duration, err := time.ParseDuration(text); {
 	case err != nil:
-		resp.Diagnostics.AddAttributeError(req.Path, "Invalid duration", fmt.Sprintf("%s is %q; write a number and a unit, such as \"90s\" or \"1h30m\".", req.Path, text))
+		resp.Diagnostics.AddAttributeError(req.Path, "Invalid duration", fmt.Sprintf("%s is %q; use a number and a unit, such as \"90s\" or \"1h30m\".", req.Path, text))
 	case duration <= 0:
-		resp.Diagnostics.AddAttributeError(req.Path, "Invalid duration", fmt.Sprintf("%s is %q; it must be more than zero, or left out for the default.", req.Path, text))
+		resp.Diagnostics.AddAttributeError(req.Path, "Invalid duration", fmt.Sprintf("%s is %q; it must be more than zero. Omit it to use the default.", req.Path, text))
 	}
 }

@@ -29,8 +29,8 @@ const (
 // defaultForecastTimeout bounds what forecasts may cost a plan, however slow or far the cluster is.
 const defaultForecastTimeout = 3 * time.Second
 
-// maxJobsAsked bounds how many jobs' own ConfigMaps are read for one forecast.
-const maxJobsAsked = 16
+// maxJobsRead bounds how many jobs' own ConfigMaps are read for one forecast.
+const maxJobsRead = 16
 
 // forecastConfig is the provider's configuration of forecasts.
 type forecastConfig struct {
@@ -46,12 +46,12 @@ type forecasts struct {
 	cluster sharedRead[*forecast.Snapshot]
 	queues  sharedRead[*forecast.Queues]
 
-	mu     sync.Mutex
-	jobs   []forecast.Job // in the order in which they were planned; guarded by mu, as what follows
-	vague  []string       // jobs that were planned and are not known well enough to be counted
-	silent bool           // the warning that no forecast is possible was given
-	acts   bool           // something is being applied
-	spent  time.Duration  // waiting for the cluster
+	mu        sync.Mutex
+	jobs      []forecast.Job // in the order in which they were planned; guarded by mu, as what follows
+	uncounted []string       // jobs that were planned and are not known well enough to be counted
+	warned    bool           // the warning that no forecast is possible was given
+	applying  bool           // something is being applied
+	spent     time.Duration  // waiting for the cluster
 }
 
 // sharedRead reads something once for all callers.
@@ -72,7 +72,7 @@ var errLate = lateError{}
 // lateError is the error of requests that were not answered within forecast_timeout.
 type lateError struct{}
 
-func (lateError) Error() string { return "the cluster has not answered within forecast_timeout" }
+func (lateError) Error() string { return "the cluster did not respond within forecast_timeout" }
 
 // Is makes errors.Is find context.DeadlineExceeded.
 func (lateError) Is(target error) bool { return target == context.DeadlineExceeded }
@@ -82,7 +82,7 @@ func (lateError) Is(target error) bool { return target == context.DeadlineExceed
 func (c *connection) applies() {
 	c.forecasts.mu.Lock()
 	defer c.forecasts.mu.Unlock()
-	c.forecasts.acts = true
+	c.forecasts.applying = true
 }
 
 // forecast adds the forecast for a job to a plan. With "warn" it is a warning; if no forecast is possible, there is one
@@ -93,7 +93,7 @@ func (c *connection) forecast(ctx context.Context, job forecast.Job, problem str
 	if f.mode == forecastOff {
 		return nil
 	}
-	before, vague, again := f.addPlanned(job, problem == "")
+	before, uncounted, again := f.addPlanned(job, problem == "")
 	if again {
 		return nil
 	}
@@ -103,19 +103,19 @@ func (c *connection) forecast(ctx context.Context, job forecast.Job, problem str
 		err = errors.New(problem)
 	} else {
 		answer, err = c.forecastPlan(ctx, before, &job)
-		f.learns(job)
+		f.remember(job)
 	}
 	if err != nil {
-		return f.none(job, err)
+		return f.noForecast(job, err)
 	}
-	for _, name := range vague {
+	for _, name := range uncounted {
 		answer.Approximate = append(answer.Approximate, notCounted(name))
 	}
-	return f.says(answer)
+	return f.diagnostics(answer)
 }
 
-// learns keeps what the API server has answered about a planned job's pods, for those that are planned after it.
-func (f *forecasts) learns(job forecast.Job) {
+// remember keeps what the API server has answered about a planned job's pods, for those that are planned after it.
+func (f *forecasts) remember(job forecast.Job) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if at := slices.IndexFunc(f.jobs, func(other forecast.Job) bool { return other.Key() == job.Key() }); at >= 0 {
@@ -126,7 +126,7 @@ func (f *forecasts) learns(job forecast.Job) {
 // dryRun replaces a job's pods by the API server's answers to dry runs, if it answers in time.
 func (c *connection) dryRun(ctx context.Context, job forecast.Job) forecast.Job {
 	client, diags := c.cluster()
-	if diags.HasError() || c.planned.isSilent() {
+	if diags.HasError() || c.planned.isUnreachable() {
 		return job
 	}
 	ctx, done := c.forecasts.withTimeBudget(ctx)
@@ -137,26 +137,26 @@ func (c *connection) dryRun(ctx context.Context, job forecast.Job) forecast.Job 
 // addPlanned records a job and returns the jobs that were planned before it, and the names of those with too little
 // information. again is true for a job that was recorded before, as Terraform plans a replaced job twice, and for all
 // jobs during an apply.
-func (f *forecasts) addPlanned(job forecast.Job, known bool) (before []forecast.Job, vague []string, again bool) {
+func (f *forecasts) addPlanned(job forecast.Job, known bool) (before []forecast.Job, uncounted []string, again bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.acts || slices.ContainsFunc(f.jobs, func(other forecast.Job) bool { return other.Key() == job.Key() }) {
+	if f.applying || slices.ContainsFunc(f.jobs, func(other forecast.Job) bool { return other.Key() == job.Key() }) {
 		return nil, nil, true
 	}
-	before, vague = slices.Clone(f.jobs), slices.Clone(f.vague)
+	before, uncounted = slices.Clone(f.jobs), slices.Clone(f.uncounted)
 	if known {
 		f.jobs = append(f.jobs, job)
 	} else {
-		f.vague = append(f.vague, job.String())
+		f.uncounted = append(f.uncounted, job.String())
 	}
-	return before, vague, false
+	return before, uncounted, false
 }
 
 // otherPlanned returns the jobs that were planned so far, except one.
-func (f *forecasts) otherPlanned(job forecast.Job) (before []forecast.Job, vague []string) {
+func (f *forecasts) otherPlanned(job forecast.Job) (before []forecast.Job, uncounted []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.acts {
+	if f.applying {
 		return nil, nil // they are in the cluster, or soon will be
 	}
 	for _, other := range f.jobs {
@@ -164,7 +164,7 @@ func (f *forecasts) otherPlanned(job forecast.Job) (before []forecast.Job, vague
 			before = append(before, other)
 		}
 	}
-	return before, slices.Clone(f.vague)
+	return before, slices.Clone(f.uncounted)
 }
 
 func notCounted(name string) forecast.Reason {
@@ -198,8 +198,9 @@ func (c *connection) forecastPlan(ctx context.Context, before []forecast.Job, pl
 	s = s.With(objects)
 	*planned = c.dryRun(ctx, *planned)
 	job := *planned
-	answer := forecast.Make(s, before, job)
-	if len(answer.Asks) == 0 {
+	again := func(s *forecast.Snapshot) []forecast.Answer { return []forecast.Answer{forecast.Run(s, before, job)} }
+	answer := again(s)[0]
+	if len(answer.NeedsConfigMaps)+len(answer.Replacements) == 0 {
 		return answer, nil
 	}
 	client, diags := c.cluster()
@@ -209,13 +210,16 @@ func (c *connection) forecastPlan(ctx context.Context, before []forecast.Job, pl
 	ctx, done := c.forecasts.withTimeBudget(ctx)
 	defer done()
 	known := *s
-	known.Jobs = map[apitypes.NamespacedName]forecast.TrainingJob{}
-	for _, name := range answer.Asks[:min(len(answer.Asks), maxJobsAsked)] {
-		if details, found := snapshot.ReadJob(ctx, client, name); found {
-			known.Jobs[name] = details
+	if len(answer.NeedsConfigMaps) > 0 {
+		known.Jobs = map[apitypes.NamespacedName]forecast.TrainingJob{}
+		for _, name := range answer.NeedsConfigMaps[:min(len(answer.NeedsConfigMaps), maxJobsRead)] {
+			if details, found := snapshot.ReadJob(ctx, client, name); found {
+				known.Jobs[name] = details
+			}
 		}
+		answer = again(&known)[0]
 	}
-	return forecast.Make(&known, before, job), nil
+	return snapshot.DryRunReplacements(ctx, client, &known, []forecast.Answer{answer}, again)[0], nil
 }
 
 // snapshot is the cluster with the planned objects besides jobs: classes and queues.
@@ -257,7 +261,7 @@ func isUnreachable(err error) bool {
 
 // patiently reads an object of the cluster within the time budget of forecasts.
 func patiently[T any](ctx context.Context, c *connection, client *cluster.Client, read func(context.Context, *cluster.Client) (T, error)) (value T, err error) {
-	if c.planned.isSilent() {
+	if c.planned.isUnreachable() {
 		return value, errSilentCluster
 	}
 	ctx, done := c.forecasts.withTimeBudget(ctx)
@@ -281,35 +285,35 @@ func unread(ctx context.Context, err error) error {
 	}
 	var forbidden *snapshot.ForbiddenError
 	if errors.As(err, &forbidden) {
-		return fmt.Errorf("%w. The ClusterRole elastic-forecaster of examples/rbac/rbac.yaml has all that forecasts need", forbidden)
+		return fmt.Errorf("%w. The ClusterRole elastic-forecaster of examples/rbac/rbac.yaml grants all permissions that forecasts need", forbidden)
 	}
 	summary, detail := cluster.Explain(err)
 	return errors.New(summary + ": " + detail)
 }
 
-// none reports that no forecast is possible: once in a process as a warning, and for each job as an error.
-func (f *forecasts) none(job forecast.Job, err error) diag.Diagnostics {
+// noForecast reports that no forecast is possible: once in a process as a warning, and for each job as an error.
+func (f *forecasts) noForecast(job forecast.Job, err error) diag.Diagnostics {
 	reason := strings.TrimSuffix(err.Error(), ".") + "."
 	if f.mode == forecastError {
-		return diag.Diagnostics{diag.NewErrorDiagnostic("No forecast can be made for "+job.String(), reason+
-			` With forecast = "error" nothing is planned of which it is not known whom it evicts; "warn" and "off" let it pass.`)}
+		return diag.Diagnostics{diag.NewErrorDiagnostic("No forecast for "+job.String(), reason+
+			` forecast = "error" rejects a plan whose evictions cannot be predicted. To plan anyway, set "warn" or "off".`)}
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	said := f.silent
-	f.silent = true
-	if said {
+	warned := f.warned
+	f.warned = true
+	if warned {
 		return nil
 	}
 	return diag.Diagnostics{diag.NewWarningDiagnostic("No forecast for the planned jobs", fmt.Sprintf(
-		"No forecast can be made for %s: %s The plan is otherwise complete. To plan without forecasts, set forecast = \"off\" in the provider's configuration.", job, reason))}
+		"There is no forecast for %s: %s The plan is otherwise complete. To plan without forecasts, set forecast = \"off\" in the provider's configuration.", job, reason))}
 }
 
-// says converts an answer to a diagnostic.
-func (f *forecasts) says(answer forecast.Answer) diag.Diagnostics {
+// diagnostics converts an answer to a diagnostic.
+func (f *forecasts) diagnostics(answer forecast.Answer) diag.Diagnostics {
 	if f.mode == forecastError {
 		if reasons := answer.Refusals(f.accepted...); len(reasons) > 0 {
-			return diag.Diagnostics{diag.NewErrorDiagnostic(answer.Summary(), fmt.Sprintf("%s\n\nIt is refused by forecast = \"error\": %s.",
+			return diag.Diagnostics{diag.NewErrorDiagnostic(answer.Summary(), fmt.Sprintf("%s\n\nRejected because of forecast = \"error\": %s.",
 				answer.Text(), strings.Join(reasons, "; ")))}
 		}
 	}
@@ -322,13 +326,13 @@ func resolveForecast(model configModel) (forecastConfig, diag.Diagnostics) {
 	var diags diag.Diagnostics
 	config := forecastConfig{mode: forecastWarn, timeout: defaultForecastTimeout}
 	if model.Forecast.IsUnknown() {
-		diags.AddAttributeError(path.Root("forecast"), "forecast is not known yet", "It decides about plans, and must be known when planning. Give it a word, or a variable, and no attribute of a resource.")
+		diags.AddAttributeError(path.Root("forecast"), "Unknown forecast mode", "The plan depends on it. Use a value that is known at plan time: a literal or a variable, not an attribute of a resource.")
 	}
 	if text := model.Forecast.ValueString(); text != "" {
 		config.mode = text
 	}
 	if model.ForecastAcceptedReasons.IsUnknown() {
-		diags.AddAttributeError(path.Root("forecast_accepted_reasons"), "forecast_accepted_reasons is not known yet", "It decides about plans, and must be known when planning.")
+		diags.AddAttributeError(path.Root("forecast_accepted_reasons"), "Unknown accepted reasons", "The plan depends on it. Use a value that is known at plan time.")
 	}
 	accepted, err := forecast.ParseReasonCodes(textsOf(model.ForecastAcceptedReasons))
 	if err != nil {
@@ -340,8 +344,8 @@ func resolveForecast(model configModel) (forecastConfig, diag.Diagnostics) {
 	}
 	timeout, err := time.ParseDuration(model.ForecastTimeout.ValueString())
 	if err != nil || timeout <= 0 {
-		diags.AddAttributeError(path.Root("forecast_timeout"), "Not a duration", fmt.Sprintf(
-			"forecast_timeout is %q; write a number and a unit, such as \"3s\" or \"500ms\".", model.ForecastTimeout.ValueString()))
+		diags.AddAttributeError(path.Root("forecast_timeout"), "Invalid duration", fmt.Sprintf(
+			"forecast_timeout is %q; use a number and a unit, such as \"3s\" or \"500ms\".", model.ForecastTimeout.ValueString()))
 	}
 	config.timeout = timeout
 	return config, diags

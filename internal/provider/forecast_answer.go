@@ -22,7 +22,7 @@ type forecastAnswerModel struct {
 	ExpectedAt    types.String `tfsdk:"expected_at"`
 	Earliest      types.String `tfsdk:"expected_earliest"`
 	Latest        types.String `tfsdk:"expected_latest"`
-	Counting      types.List   `tfsdk:"assumed_jobs"`
+	Assumed       types.List   `tfsdk:"assumed_jobs"`
 	Reasons       types.List   `tfsdk:"reasons"`
 	Approximate   types.List   `tfsdk:"approximate"`
 	Codes         types.List   `tfsdk:"approximate_codes"`
@@ -47,7 +47,7 @@ type victimModel struct {
 	Priority  types.Int64  `tfsdk:"priority"`
 	Job       types.String `tfsdk:"job"`
 	JobKind   types.String `tfsdk:"job_kind"`
-	Fate      types.String `tfsdk:"outcome"`
+	Outcome   types.String `tfsdk:"outcome"`
 	Certain   types.Bool   `tfsdk:"certain"`
 }
 
@@ -65,7 +65,10 @@ var (
 // noForecastAnswer is null everywhere: an empty list of victims would mean that the job evicts nothing.
 func noForecastAnswer() forecastAnswerModel {
 	none := types.ListNull(types.StringType)
-	return forecastAnswerModel{Counting: none, Reasons: none, Approximate: none, Codes: none, Starts: types.ListNull(startType), Victims: types.ListNull(victimType)}
+	return forecastAnswerModel{
+		Assumed: none, Reasons: none, Approximate: none, Codes: none, Starts: types.ListNull(startType),
+		Victims: types.ListNull(victimType),
+	}
 }
 
 func forecastAnswerOf(ctx context.Context, a forecast.Answer) (forecastAnswerModel, diag.Diagnostics) {
@@ -90,13 +93,13 @@ func forecastAnswerOf(ctx context.Context, a forecast.Answer) (forecastAnswerMod
 		victims = append(victims, victimModel{
 			Kind: types.StringValue(kind), Namespace: types.StringValue(e.Namespace), Name: types.StringValue(e.Name), Node: textOrNull(e.Node),
 			Priority: types.Int64Value(int64(e.Priority)), Job: textOrNull(e.OwnerName), JobKind: textOrNull(e.OwnerKind),
-			Fate: types.StringValue(e.Fate), Certain: types.BoolValue(e.Certain),
+			Outcome: types.StringValue(e.Outcome), Certain: types.BoolValue(e.Certain),
 		})
 	}
 	model := forecastAnswerModel{
 		AsOf: types.StringValue(a.AsOf.UTC().Format(time.RFC3339)), Outcome: types.StringValue(string(a.Outcome)), Fits: types.BoolValue(a.Outcome == forecast.Fits),
 		Summary: types.StringValue(a.Summary()), Text: types.StringValue(a.Text()), QueuePosition: types.Int64Null(),
-		Counting: list(types.StringType, notNil(a.Counting)), Reasons: list(types.StringType, notNil(a.Reasons())), Approximate: list(types.StringType, forecast.Texts(a.Approximate)),
+		Assumed: list(types.StringType, notNil(a.Assumed)), Reasons: list(types.StringType, notNil(a.Reasons())), Approximate: list(types.StringType, forecast.Texts(a.Approximate)),
 		Codes:  list(types.StringType, notNil(a.Unaccepted())),
 		Starts: list(startType, starts), Victims: list(victimType, victims),
 	}

@@ -41,8 +41,8 @@ const maxForecastPods = 10_000
 func (d *forecastData) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Forecast of a job that is not created: whether it fits, its position in its queue, where and when its pods start, and which pods they evict. " +
-			"It is based on the state of the cluster and reserves nothing. It is read again at every plan, so an output of it may change at every plan. " +
-			"If no forecast is possible, `available` is false, `reason` says why, and everything else is null, so that a check that compares it fails rather than passes.",
+			"It is based on the state of the cluster and reserves nothing. Every plan reads it again, so outputs that use it may change at every plan. " +
+			"If no forecast is possible, `available` is false, `reason` contains the cause, and all other attributes are null, so that a check that compares them fails.",
 		Attributes: map[string]schema.Attribute{
 			// The job of the forecast.
 			"name": schema.StringAttribute{
@@ -69,7 +69,7 @@ func (d *forecastData) Schema(_ context.Context, _ datasource.SchemaRequest, res
 			},
 			"manifest": schema.StringAttribute{
 				MarkdownDescription: "The job as YAML, in one or more documents, instead of `name` and `pods`: a Job, Deployment, StatefulSet, DaemonSet, JobSet, TrainJob, RayJob, MPIJob, PyTorchJob, LeaderWorkerSet, AppWrapper, the Pods of a group, " +
-					"or another kind that `elastic-sim forecast -f` takes. Of several jobs the answer is the last one's; those before it are counted. Classes, queues, quotas, limits and Services in it count as applied.",
+					"or another kind that `elastic-sim forecast -f` accepts. If it contains several jobs, the result is that of the last one; the others are assumed to be applied before it. Classes, queues, quotas, limits and Services in it are treated as applied.",
 				Optional:   true,
 				Validators: []validator.String{stringvalidator.ConflictsWith(path.MatchRoot("name"), path.MatchRoot("queue"))},
 			},
@@ -84,7 +84,7 @@ func (d *forecastData) Schema(_ context.Context, _ datasource.SchemaRequest, res
 			"available":         readBoolean("Whether a forecast could be made."),
 			"reason":            readText("Why no forecast was possible; null otherwise."),
 			"as_of":             readText("When the cluster was read, in RFC 3339."),
-			"outcome":           readText("`fits` (the job starts immediately and evicts no pods), `preempts` (the job starts and evicts other pods), `waits` (the job starts only after other jobs end) or `never`."),
+			"outcome":           readText("`fits` (the job starts immediately and evicts no pods), `preempts` (the job starts and evicts other pods), `waits` (the job starts only after other jobs end) or `never` (the job cannot start)."),
 			"fits":              readBoolean("Whether the outcome is `fits`."),
 			"summary":           readText("Title of the forecast, as in the warning of a plan."),
 			"text":              readText("Lines of the forecast, as in the warning of a plan."),
@@ -96,14 +96,14 @@ func (d *forecastData) Schema(_ context.Context, _ datasource.SchemaRequest, res
 			"reasons":           readTexts("Why pods of the job wait or never run."),
 			"approximate":       readTexts("Reasons why the forecast is approximate and may be wrong."),
 			"approximate_codes": readTexts("The codes of these reasons, each once."),
-			"certain":           readBoolean("Whether the forecast is not approximate, or only for reasons in `accepted_reasons`; null if no forecast was possible."),
+			"certain":           readBoolean("True if the forecast is exact, or approximate only for reasons in `accepted_reasons`; null if no forecast was possible."),
 			"starts": readObjects("Outcome for each pod.", map[string]schema.Attribute{
 				"pod":           readText("Name of the pod in `pods`, with a number if there are several."),
-				"state":         readText("`starts`, `waits` (for capacity), `queued` (for quota), `not_created` (it is created when other pods run, which wait) or `never`."),
+				"state":         readText("`starts`, `waits` (for capacity), `queued` (for quota), `not_created` (it is created only after other pods, which wait, have started) or `never`."),
 				"nodes":         readTexts("Nodes on which the pod may start; the scheduler chooses one of them at random."),
 				"after":         readTexts("Pods that must terminate first."),
 				"grace_seconds": readInteger("Grace period of these pods."),
-				"reason":        readText("Why the pod waits; null if it starts."),
+				"reason":        readText("Reason why the pod waits; null if it starts."),
 			}),
 			"victims": readObjects("Pods and workloads that the job evicts; empty if there are none.", map[string]schema.Attribute{
 				"kind":      readText("`Pod`, evicted by the scheduler, or `Workload`, evicted by its queue."),
@@ -209,10 +209,10 @@ func (d *forecastData) Read(ctx context.Context, req datasource.ReadRequest, res
 		return
 	}
 	job := contents.Jobs[len(contents.Jobs)-1]
-	before, vague := d.connection.forecasts.otherPlanned(job)
+	before, uncounted := d.connection.forecasts.otherPlanned(job)
 	before = append(before, contents.Jobs[:len(contents.Jobs)-1]...)
 	answer, err := d.connection.forecastPlan(ctx, before, &job, contents.Objects...)
-	for _, name := range vague {
+	for _, name := range uncounted {
 		answer.Approximate = append(answer.Approximate, notCounted(name))
 	}
 	model.Available, model.Certain = types.BoolValue(err == nil), types.BoolNull()
@@ -272,7 +272,7 @@ func (m *forecastDataModel) job(ctx context.Context) (forecast.Job, diag.Diagnos
 			group.Least = int(p.Min.ValueInt64())
 		}
 		if group.Least > group.Count {
-			r.diags.AddAttributeError(at.AtName("min"), "Invalid minimum", fmt.Sprintf("min is %d, and count is %d. Set count to at least as many.", group.Least, group.Count))
+			r.diags.AddAttributeError(at.AtName("min"), "Invalid minimum", fmt.Sprintf("min is %d, and count is %d. Increase count to at least %[1]d, or reduce min.", group.Least, group.Count))
 		}
 		group.Template = corev1.PodTemplateSpec{
 			ObjectMeta: metav1.ObjectMeta{Labels: r.texts(p.Labels)},

@@ -54,20 +54,20 @@ func workersToCome(ctx context.Context, state *trainingJobModel, d trainingjob.D
 	case d.Max > was.Max:
 		return was.Max, true
 	default:
-		return d.Max - 1, d.Max > 0 && asksForMore(was, d)
+		return d.Max - 1, d.Max > 0 && requestsMore(was, d)
 	}
 }
 
-// asksForMore reports whether workers request more of any resource than before.
-func asksForMore(was, will trainingjob.Definition) bool {
+// requestsMore reports whether workers request more of any resource than before.
+func requestsMore(was, will trainingjob.Definition) bool {
 	before, errBefore := was.WorkerTemplate()
 	after, errAfter := will.WorkerTemplate()
 	if errBefore != nil || errAfter != nil {
 		return false
 	}
-	asked := scheduler.PodRequests(&before.Spec)
+	requests := scheduler.PodRequests(&before.Spec)
 	for name, amount := range scheduler.PodRequests(&after.Spec) {
-		if had := asked[name]; amount.Cmp(had) > 0 {
+		if had := requests[name]; amount.Cmp(had) > 0 {
 			return true
 		}
 	}

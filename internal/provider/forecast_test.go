@@ -122,13 +122,13 @@ func trainingJobNamed(t *testing.T, name, class string) forecast.Job {
 }
 
 // ofOne is the only diagnostic that there should be.
-func ofOne(t *testing.T, diags diag.Diagnostics, severity diag.Severity, says ...string) {
+func ofOne(t *testing.T, diags diag.Diagnostics, severity diag.Severity, wantText ...string) {
 	t.Helper()
 	if len(diags) != 1 || diags[0].Severity() != severity {
 		t.Fatalf("got %v", diags)
 	}
 	text := diags[0].Summary() + "\n" + diags[0].Detail()
-	for _, sentence := range says {
+	for _, sentence := range wantText {
 		if !strings.Contains(text, sentence) {
 			t.Errorf("%q is missing:\n%s", sentence, text)
 		}
@@ -183,7 +183,7 @@ func TestAGateRefusesEvictionsOnly(t *testing.T) {
 	s := newAPIServer(t)
 	c := planning(s.URL, forecastError, time.Minute)
 	ofOne(t, c.forecast(t.Context(), trainingJobNamed(t, "high-prio-job", "high"), ""), diag.SeverityError, "high-prio-job will preempt",
-		`It is refused by forecast = "error": evicts default/low-prio-job-worker-1 of training job low-prio-job.`)
+		`Rejected because of forecast = "error": evicts default/low-prio-job-worker-1 of training job low-prio-job.`)
 	c = planning(s.URL, forecastError, time.Minute)
 	ofOne(t, c.forecast(t.Context(), trainingJobNamed(t, "another", "low"), ""), diag.SeverityWarning, "another will wait") // it evicts no other job
 	big := forecasttest.TrainingJob("big", "high", "high", 1, 1)
@@ -200,16 +200,16 @@ func TestWhereNoForecastCanBeMade(t *testing.T) {
 	hanging := make(chan struct{})
 	t.Cleanup(func() { close(hanging) })
 	for reason, c := range map[string]struct {
-		prepare func(*apiServer)
-		host    string
-		timeout time.Duration
-		says    []string
+		prepare  func(*apiServer)
+		host     string
+		timeout  time.Duration
+		wantText []string
 	}{
-		"the cluster does not answer in time": {prepare: func(s *apiServer) { s.silent = hanging }, timeout: 50 * time.Millisecond, says: []string{"has not answered within forecast_timeout"}},
-		"no server listens":                   {host: "https://127.0.0.1:1", timeout: time.Minute, says: []string{"cannot be reached"}},
+		"the cluster does not answer in time": {prepare: func(s *apiServer) { s.silent = hanging }, timeout: 50 * time.Millisecond, wantText: []string{"did not respond within forecast_timeout"}},
+		"no server listens":                   {host: "https://127.0.0.1:1", timeout: time.Minute, wantText: []string{"cannot be reached"}},
 		"verbs are missing": {prepare: func(s *apiServer) {
 			s.denied = []string{"/api/v1/pods", "/apis/scheduling.k8s.io/v1/priorityclasses"}
-		}, timeout: time.Minute, says: []string{"not allowed: list pods, list priorityclasses.scheduling.k8s.io (in the whole cluster)", "elastic-forecaster"}},
+		}, timeout: time.Minute, wantText: []string{"not allowed: list pods, list priorityclasses.scheduling.k8s.io (in the whole cluster)", "elastic-forecaster"}},
 	} {
 		t.Run(reason, func(t *testing.T) {
 			s := newAPIServer(t)
@@ -221,13 +221,13 @@ func TestWhereNoForecastCanBeMade(t *testing.T) {
 				host = s.URL
 			}
 			warning := planning(host, forecastWarn, c.timeout)
-			ofOne(t, warning.forecast(t.Context(), trainingJobNamed(t, "first", "high"), ""), diag.SeverityWarning, append(c.says, "No forecast can be made for first")...)
+			ofOne(t, warning.forecast(t.Context(), trainingJobNamed(t, "first", "high"), ""), diag.SeverityWarning, append(c.wantText, "There is no forecast for first")...)
 			if more := warning.forecast(t.Context(), trainingJobNamed(t, "second", "high"), ""); len(more) > 0 {
 				t.Errorf("it is reported again: %v", more)
 			}
 			gate := planning(host, forecastError, c.timeout)
 			for _, name := range []string{"first", "second"} {
-				ofOne(t, gate.forecast(t.Context(), trainingJobNamed(t, name, "high"), ""), diag.SeverityError, append(c.says, "No forecast can be made for "+name)...)
+				ofOne(t, gate.forecast(t.Context(), trainingJobNamed(t, name, "high"), ""), diag.SeverityError, append(c.wantText, "No forecast for "+name)...)
 			}
 		})
 	}
@@ -236,11 +236,11 @@ func TestWhereNoForecastCanBeMade(t *testing.T) {
 func TestAJobThatIsNotKnownYetIsNotCounted(t *testing.T) {
 	s := newAPIServer(t)
 	c := planning(s.URL, forecastWarn, time.Minute)
-	vague := forecast.Job{Noun: "training job", Namespace: "default", Name: "vague"}
-	ofOne(t, c.forecast(t.Context(), vague, "its workers are not known until apply"), diag.SeverityWarning, "No forecast can be made for vague", "its workers are not known until apply.")
-	ofOne(t, c.forecast(t.Context(), trainingJobNamed(t, "high-prio-job", "high"), ""), diag.SeverityWarning, "approximate: vague is planned before it, not known until apply, and not counted")
+	unknown := forecast.Job{Noun: "training job", Namespace: "default", Name: "unknown"}
+	ofOne(t, c.forecast(t.Context(), unknown, "its workers are not known until apply"), diag.SeverityWarning, "There is no forecast for unknown", "its workers are not known until apply.")
+	ofOne(t, c.forecast(t.Context(), trainingJobNamed(t, "high-prio-job", "high"), ""), diag.SeverityWarning, "approximate: unknown is planned before it, not known until apply, and not counted")
 	gate := planning(s.URL, forecastError, time.Minute)
-	ofOne(t, gate.forecast(t.Context(), vague, "its workers are not known until apply"), diag.SeverityError, "its workers are not known until apply")
+	ofOne(t, gate.forecast(t.Context(), unknown, "its workers are not known until apply"), diag.SeverityError, "its workers are not known until apply")
 }
 
 func TestAPlannedClassCounts(t *testing.T) {

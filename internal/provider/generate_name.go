@@ -59,9 +59,9 @@ func (nameOrPrefix) ValidateString(ctx context.Context, req validator.StringRequ
 	resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root("generate_name"), &prefix)...)
 	switch {
 	case req.ConfigValue.IsNull() && prefix.IsNull():
-		resp.Diagnostics.AddAttributeError(req.Path, "Missing name", "Neither name nor generate_name is set. Give the object a name, or by generate_name a prefix that the provider completes.")
+		resp.Diagnostics.AddAttributeError(req.Path, "Missing name", "Neither name nor generate_name is set. Set name, or set generate_name to a prefix.")
 	case !req.ConfigValue.IsNull() && !req.ConfigValue.IsUnknown() && !prefix.IsNull() && !prefix.IsUnknown():
-		resp.Diagnostics.AddAttributeError(req.Path, "Conflicting configuration", "Both name and generate_name are set. Leave generate_name out to use the name as it is, or name to have one generated.")
+		resp.Diagnostics.AddAttributeError(req.Path, "Conflicting configuration", "Both name and generate_name are set. Remove one of them.")
 	}
 }
 
@@ -69,7 +69,7 @@ func (nameOrPrefix) ValidateString(ctx context.Context, req validator.StringRequ
 type namePrefix struct{ rules []validator.String }
 
 func (namePrefix) Description(context.Context) string {
-	return fmt.Sprintf("a prefix that is a valid name with %d more letters", generatedLetters)
+	return fmt.Sprintf("a prefix to which %d letters can be added to make a valid name", generatedLetters)
 }
 func (p namePrefix) MarkdownDescription(ctx context.Context) string { return p.Description(ctx) }
 
@@ -79,7 +79,7 @@ func (p namePrefix) ValidateString(ctx context.Context, req validator.StringRequ
 	}
 	prefix := req.ConfigValue.ValueString()
 	if prefix == "" {
-		resp.Diagnostics.AddAttributeError(req.Path, "Invalid name prefix", fmt.Sprintf("%s is empty. Give a prefix such as \"low-\", or use name.", req.Path))
+		resp.Diagnostics.AddAttributeError(req.Path, "Invalid name prefix", fmt.Sprintf("%s is empty. Set it to a prefix such as \"low-\", or use name.", req.Path))
 		return
 	}
 	req.ConfigValue = types.StringValue(prefix + exampleLetters)
@@ -88,7 +88,7 @@ func (p namePrefix) ValidateString(ctx context.Context, req validator.StringRequ
 		rule.ValidateString(ctx, req, &of)
 		for _, problem := range of.Diagnostics.Errors() {
 			resp.Diagnostics.AddAttributeError(req.Path, "Invalid name prefix", fmt.Sprintf(
-				"%s is %q, and with %d letters more it would be an invalid name: %s", req.Path, prefix, generatedLetters, problem.Detail()))
+				"%s is %q; with the %d letters that are added, the name would be invalid: %s", req.Path, prefix, generatedLetters, problem.Detail()))
 			return
 		}
 	}

@@ -86,13 +86,13 @@ func TestExactlyOneOfNameAndPrefixIsConfigured(t *testing.T) {
 			}
 			wrong := slices.DeleteFunc(validated.Diagnostics, func(d *tfprotov6.Diagnostic) bool { return d.Severity != tfprotov6.DiagnosticSeverityError })
 			if len(wrong) != 1 || !regexp.MustCompile("^(generate_)?name$").MatchString(where(wrong[0])) {
-				t.Errorf("%s: %s is refused by\n%s", resourceType, what, said(wrong))
+				t.Errorf("%s: %s is refused by\n%s", resourceType, what, textOf(wrong))
 			}
 		}
 	}
 }
 
-func said(diagnostics []*tfprotov6.Diagnostic) string {
+func textOf(diagnostics []*tfprotov6.Diagnostic) string {
 	var b strings.Builder
 	for _, d := range diagnostics {
 		fmt.Fprintf(&b, "at %q: %s: %s\n", where(d), d.Summary, d.Detail)

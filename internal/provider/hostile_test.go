@@ -282,26 +282,26 @@ func findings(diagnostics []*tfprotov6.Diagnostic) []string {
 	at := map[string]*tfprotov6.Diagnostic{}
 	for _, d := range diagnostics {
 		text := d.Summary + ": " + d.Detail
-		said := func(what string) { found = append(found, fmt.Sprintf("%s, at %q: %.400s", what, where(d), text)) }
+		report := func(what string) { found = append(found, fmt.Sprintf("%s, at %q: %.400s", what, where(d), text)) }
 		if theProvidersFault.MatchString(text) {
-			said("it blames the provider")
+			report("it blames the provider")
 		}
 		if where(d) == "" {
-			said("it names no attribute")
+			report("it names no attribute")
 			continue
 		}
 		if d.Severity != tfprotov6.DiagnosticSeverityError {
 			continue
 		}
 		if other, twice := at[where(d)]; twice {
-			said(fmt.Sprintf("it is reported twice (%.200s: %.200s)", other.Summary, other.Detail))
+			report(fmt.Sprintf("it is reported twice (%.200s: %.200s)", other.Summary, other.Detail))
 		}
 		at[where(d)] = d
 		if steps := d.Attribute.Steps(); len(steps) > 1 && !strings.Contains(strings.ReplaceAll(text, `"`, ""), withoutKey(d.Attribute)) {
-			said("its text does not name the attribute")
+			report("its text does not name the attribute")
 		}
 		if len(text) > 4000 {
-			said(fmt.Sprintf("it has %d characters", len(text)))
+			report(fmt.Sprintf("it has %d characters", len(text)))
 		}
 	}
 	return found

@@ -91,7 +91,7 @@ func importNamespaced(ctx context.Context, what, example string, req resource.Im
 	}
 	if len(validation.IsDNS1123Label(identity.Namespace.ValueString())) > 0 || len(validation.IsDNS1123Subdomain(identity.Name.ValueString())) > 0 {
 		resp.Diagnostics.AddError("Invalid import ID of "+article(what),
-			fmt.Sprintf("The ID is %s; it must be NAMESPACE/NAME, names as Kubernetes has them, as in %s.", given, example))
+			fmt.Sprintf("The ID is %s; it must be NAMESPACE/NAME, with valid Kubernetes names, such as %s.", given, example))
 		return
 	}
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("namespace"), identity.Namespace)...)

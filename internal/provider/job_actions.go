@@ -42,7 +42,7 @@ func newJobCheckpoint() action.Action {
 	return &onNamed{
 		name: "job_checkpoint", object: "training job", namespace: whereJob, invoke: onJob(checkpoint, trainingJobs),
 		description: "Makes a training job write a checkpoint of its newest state immediately, in addition to its regular checkpoints, and waits until the checkpoint is written: " +
-			"before a node pool is upgraded, for instance.",
+			"for example before a node pool is upgraded.",
 	}
 }
 
@@ -54,7 +54,9 @@ const (
 
 // onJob does something to a Job that has not ended and that one of the resources has made: it has a label with its own
 // name.
-func onJob(do func(context.Context, *cluster.Client, *batchv1.Job, func(string)) error, resources ...string) func(context.Context, *cluster.Client, named, func(string)) error {
+func onJob(
+	do func(context.Context, *cluster.Client, *batchv1.Job, func(string)) error, resources ...string,
+) func(context.Context, *cluster.Client, named, func(string)) error {
 	labels := map[string]string{trainingJobs: trainingjob.LabelJobName, tasks: task.LabelTask}
 	return func(ctx context.Context, client *cluster.Client, on named, tell func(string)) error {
 		namespace := cmp.Or(on.namespace, metav1.NamespaceDefault)
@@ -116,15 +118,15 @@ func checkpoint(ctx context.Context, client *cluster.Client, job *batchv1.Job, t
 	if status.StepsDone == 0 {
 		return refuse("The job has not started", "Training job %s/%s has not completed a step yet: there is no state to save.", job.Namespace, job.Name)
 	}
-	asked := map[string]any{trainingjob.AnnotationCheckpoint: time.Now().UTC().Format(time.RFC3339Nano)}
-	if err := cluster.Merge(ctx, client, maps, trainingjob.ConfigMapName(job.Name), map[string]any{"metadata": map[string]any{"annotations": asked}}); err != nil {
+	annotations := map[string]any{trainingjob.AnnotationCheckpoint: time.Now().UTC().Format(time.RFC3339Nano)}
+	if err := cluster.Merge(ctx, client, maps, trainingjob.ConfigMapName(job.Name), map[string]any{"metadata": map[string]any{"annotations": annotations}}); err != nil {
 		return err
 	}
 	tell(fmt.Sprintf("requested a checkpoint from the master at step %d or later", status.StepsDone))
 	err := cluster.WaitFor(ctx, client, maps, cluster.Named(trainingjob.StatusName(job.Name)), func(found []*corev1.ConfigMap) (bool, error) {
 		if len(found) == 0 {
-			return false, refuse("The job's status is gone", "ConfigMap %s/%s was deleted, alone or with the job, before the checkpoint was reported: "+
-				"terraform plan shows which. It is not known whether there is a checkpoint.", job.Namespace, trainingjob.StatusName(job.Name))
+			return false, refuse("Job status not found", "ConfigMap %s/%s was deleted, alone or with the job, before the checkpoint was reported: "+
+				"terraform plan shows which. The checkpoint may or may not exist.", job.Namespace, trainingjob.StatusName(job.Name))
 		}
 		now, err := trainingjob.DecodeStatus(found[0])
 		if err != nil {
@@ -132,7 +134,7 @@ func checkpoint(ctx context.Context, client *cluster.Client, job *batchv1.Job, t
 		}
 		switch {
 		case now.CheckpointStep >= status.StepsDone:
-			tell(fmt.Sprintf("the checkpoint of step %d is written", now.CheckpointStep))
+			tell(fmt.Sprintf("checkpoint of step %d written", now.CheckpointStep))
 			return true, nil
 		case now.Phase.Finished():
 			return false, refuse("The job has ended", "Training job %s/%s is %s; it wrote no checkpoint after the request.", job.Namespace, job.Name, now.Phase)
@@ -140,8 +142,8 @@ func checkpoint(ctx context.Context, client *cluster.Client, job *batchv1.Job, t
 		return false, nil
 	})
 	if errors.Is(err, errTimeIsUp) {
-		return refuse("Checkpoint timed out", "Training job %s/%s has written no checkpoint within %s. Its events have the reason (kubectl get events): "+
-			"a disk may be full, and a state too large for ConfigMap %s needs output.", job.Namespace, job.Name, actionTimeout, trainingjob.ModelName(job.Name))
+		return refuse("Checkpoint timed out", "Training job %s/%s has written no checkpoint within %s. Its events contain the reason (kubectl get events): "+
+			"the disk may be full; if the state is too large for ConfigMap %s, set output.", job.Namespace, job.Name, actionTimeout, trainingjob.ModelName(job.Name))
 	}
 	return err
 }

@@ -23,8 +23,8 @@ import (
 
 // changedFieldsAttribute is empty in every plan, as missing_objects is.
 func changedFieldsAttribute(word string) schema.Attribute {
-	return emptyInPlans(fmt.Sprintf("Fields that other clients have changed in the objects of an unfinished %s, and that no attribute covers, such as `Job default/low: spec.parallelism`. "+
-		"The plan names the client, and apply restores them. Afterwards the list is empty.", word))
+	return emptyInPlans(fmt.Sprintf("Fields that other clients have changed in the objects of an unfinished %s, and that no attribute sets, such as `Job default/low: spec.parallelism`. "+
+		"The plan names the client, and apply restores them. Then the list is empty.", word))
 }
 
 // changedField names a field of an object in changed_fields.

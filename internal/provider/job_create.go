@@ -42,7 +42,7 @@ func (c *jobCluster) checkPriorityClasses(ctx context.Context, uses ...classUse)
 		}
 		if !exists[use.name] {
 			diags.AddAttributeError(use.at, "PriorityClass not found", fmt.Sprintf(
-				"PriorityClass %q does not exist, and Kubernetes would refuse every pod that names it. "+
+				"PriorityClass %q does not exist, and Kubernetes would reject every pod that uses it. "+
 					"If this configuration creates the class, refer to it, so that it is created first: elastic_priority_class.NAME.name instead of %q.", use.name, use.name))
 		}
 	}
@@ -60,7 +60,7 @@ func (c *jobCluster) checkWorkloadPriorityClass(ctx context.Context, at path.Pat
 	switch {
 	case apierrors.IsNotFound(err):
 		diags.AddAttributeError(at, "WorkloadPriorityClass not found", fmt.Sprintf(
-			"WorkloadPriorityClass %q does not exist, and Kueue would never admit what names it. "+
+			"WorkloadPriorityClass %q does not exist, and Kueue would never admit a workload that uses it. "+
 				"If this configuration creates the class, refer to it, so that it is created first: elastic_workload_priority_class.NAME.name instead of %q.", name, name))
 	case err != nil && !apierrors.IsForbidden(err):
 		c.subject.explain(&diags, err)
@@ -75,7 +75,7 @@ func (c *jobCluster) checkLocalQueue(ctx context.Context, at path.Path, namespac
 	_, err := cluster.Get(ctx, c.client, c.client.Kueue().LocalQueues(namespace), name)
 	switch {
 	case cluster.IsNotServed(err):
-		diags.AddAttributeError(at, "Kueue is not installed", fmt.Sprintf("The API server does not serve LocalQueues%s Install Kueue (API version %s), or leave queue out.",
+		diags.AddAttributeError(at, "Kueue is not installed", fmt.Sprintf("The API server does not serve LocalQueues%s Install Kueue (API version %s), or remove queue.",
 			withoutKueue, kueue.SchemeGroupVersion))
 	case apierrors.IsNotFound(err):
 		diags.AddAttributeWarning(at, "LocalQueue not found", fmt.Sprintf(
@@ -95,7 +95,9 @@ func (c *jobCluster) createJob(ctx context.Context, job *batchv1.Job, generateNa
 }
 
 // createParts makes what a suspended Job owns, and calls before ahead of each.
-func (c *jobCluster) createParts(ctx context.Context, job trainingjob.JobRef, parts []trainingjob.Object, before func(trainingjob.Object) error) diag.Diagnostics {
+func (c *jobCluster) createParts(
+	ctx context.Context, job trainingjob.JobRef, parts []trainingjob.Object, before func(trainingjob.Object) error,
+) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for i, part := range parts {
 		err := before(part)
@@ -104,7 +106,7 @@ func (c *jobCluster) createParts(ctx context.Context, job trainingjob.JobRef, pa
 		}
 		if err != nil {
 			c.explainPart(&diags, part, err)
-			diags.AddWarning(fmt.Sprintf("The %s is incomplete, and cannot start", c.word), fmt.Sprintf(
+			diags.AddWarning(fmt.Sprintf("The %s is incomplete and cannot start", c.word), fmt.Sprintf(
 				"Job %s/%s, which is suspended, and %d of its %d other objects exist. All are in the state: "+
 					"the next terraform apply deletes and recreates them, and terraform destroy deletes them.", job.Namespace, job.Name, i, len(parts)))
 			return diags
@@ -128,16 +130,16 @@ func (c *jobCluster) explainPart(diags *diag.Diagnostics, part trainingjob.Objec
 	summary, detail := cluster.Explain(err)
 	var exists *cluster.AlreadyExistsError
 	if errors.As(err, &exists) {
-		diags.AddError(summary, fmt.Sprintf("%s %s needs an object with this name, which exists already and belongs to another client (%s). "+
-			"Give the job another name, or delete that object first.", c.noun, c.subject.importID, strings.Join(exists.Managers, ", ")))
+		diags.AddError(summary, fmt.Sprintf("%s %s needs an object with this name, but the name is used by an object of another client (%s). "+
+			"Choose another name for the job, or delete that object first.", c.noun, c.subject.importID, strings.Join(exists.Managers, ", ")))
 		return
 	}
 	switch part.(type) {
 	case *corev1.ServiceAccount, *rbacv1.Role, *rbacv1.RoleBinding:
 		if apierrors.IsForbidden(err) {
 			diags.AddAttributeError(path.Root("service_account_name"), summary, detail+
-				"\n\n"+c.account+"; whoever creates that Role must hold each of its verbs. "+
-				"Have them granted, or name an account that has them by service_account_name: then no RBAC object is made.")
+				"\n\n"+c.account+". To create that Role, your account needs all of its permissions. "+
+				"Grant them, or set service_account_name to an existing account; then no RBAC objects are created.")
 			return
 		}
 	}

@@ -61,9 +61,9 @@ func (c *jobCluster) whyItStays(ctx context.Context, pod *corev1.Pod) string {
 	case pod.DeletionTimestamp == nil:
 		return fmt.Sprintf("%s has not been deleted yet: the garbage collector of kube-controller-manager deletes it; check that it runs, or run kubectl delete pod -n %s %s", name, pod.Namespace, pod.Name)
 	case slices.Contains(pod.Finalizers, kueue.PodFinalizer) && trainingjob.GroupOf(pod.Labels) != "":
-		return fmt.Sprintf("%s is kept by Kueue for its group, which ends with its workload: kubectl delete workload -n %s %s; check that Kueue runs", name, pod.Namespace, trainingjob.GroupOf(pod.Labels))
+		return fmt.Sprintf("%s is kept by Kueue until its group's Workload is deleted: kubectl delete workload -n %s %s; check that Kueue runs", name, pod.Namespace, trainingjob.GroupOf(pod.Labels))
 	case len(pod.Finalizers) > 0:
-		return fmt.Sprintf("%s is held by finalizer %s: the controller that set it must remove it; where that controller is gone, kubectl patch pod -n %s %s --type=merge -p '{\"metadata\":{\"finalizers\":null}}'",
+		return fmt.Sprintf("%s is held by finalizer %s: the controller that set it must remove it; if that controller no longer exists: kubectl patch pod -n %s %s --type=merge -p '{\"metadata\":{\"finalizers\":null}}'",
 			name, strings.Join(pod.Finalizers, ", "), pod.Namespace, pod.Name)
 	case pod.Spec.NodeName == "":
 		return name + " is on no node, and will be removed without further action"
@@ -71,12 +71,12 @@ func (c *jobCluster) whyItStays(ctx context.Context, pod *corev1.Pod) string {
 	force := fmt.Sprintf("kubectl delete pod -n %s %s --grace-period=0 --force", pod.Namespace, pod.Name)
 	node, err := c.client.Kubernetes().CoreV1().Nodes().Get(ctx, pod.Spec.NodeName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return fmt.Sprintf("%s was on node %s, which does not exist any more: %s", name, pod.Spec.NodeName, force)
+		return fmt.Sprintf("%s was on node %s, which no longer exists: %s", name, pod.Spec.NodeName, force)
 	}
 	if err == nil {
 		for _, condition := range node.Status.Conditions {
 			if condition.Type == corev1.NodeReady && condition.Status != corev1.ConditionTrue {
-				return fmt.Sprintf("%s is on node %s, which is not ready (%s): if the machine is gone, kubectl delete node %s; else repair it", name, node.Name, condition.Reason, node.Name)
+				return fmt.Sprintf("%s is on node %s, which is not ready (%s): if the machine is gone, kubectl delete node %s; otherwise repair it", name, node.Name, condition.Reason, node.Name)
 			}
 		}
 	}
@@ -84,5 +84,5 @@ func (c *jobCluster) whyItStays(ctx context.Context, pod *corev1.Pod) string {
 	if pod.DeletionGracePeriodSeconds != nil {
 		grace = fmt.Sprintf("its grace period of %d s", *pod.DeletionGracePeriodSeconds)
 	}
-	return fmt.Sprintf("%s on node %s is stopping, and has %s; if it does not go after that: %s", name, pod.Spec.NodeName, grace, force)
+	return fmt.Sprintf("%s on node %s is terminating, with %s; if it still exists after that: %s", name, pod.Spec.NodeName, grace, force)
 }

@@ -94,12 +94,12 @@ func taskDrift(ctx context.Context) jobDrift {
 }
 
 // observation is the last writer of each attribute of a job. It includes the ConfigMap with the definition, if given.
-func (d jobDrift) observation(client *cluster.Client, state values, job *batchv1.Job, asked *corev1.ConfigMap) (drift.Observation, error) {
+func (d jobDrift) observation(client *cluster.Client, state values, job *batchv1.Job, configMap *corev1.ConfigMap) (drift.Observation, error) {
 	o, err := observationOf(client, job, state, d.attributesOf)
-	if err != nil || asked == nil {
+	if err != nil || configMap == nil {
 		return o, err
 	}
-	of, err := observationOf(client, asked, state, func(field string) []path.Path {
+	of, err := observationOf(client, configMap, state, func(field string) []path.Path {
 		if !strings.HasPrefix(field, ".data.") {
 			return nil // its metadata are the Job's, where they are read
 		}
@@ -112,7 +112,7 @@ func (d jobDrift) observation(client *cluster.Client, state values, job *batchv1
 // observe keeps the observations of a refresh for the following plan: of the Job, and of the ConfigMap of that name if
 // others can change it. more are the writers of fields without an attribute.
 func (d jobDrift) observe(
-	ctx context.Context, client *cluster.Client, req resource.ReadRequest, resp *resource.ReadResponse, job *batchv1.Job, asked string, more []drift.Writer,
+	ctx context.Context, client *cluster.Client, req resource.ReadRequest, resp *resource.ReadResponse, job *batchv1.Job, configMapName string, more []drift.Writer,
 ) {
 	if resp.Private == nil {
 		return // a search for jobs keeps nothing
@@ -123,8 +123,8 @@ func (d jobDrift) observe(
 		changes = drift.Changes(before, state, d.isOfCluster)
 	}
 	var configMap *corev1.ConfigMap
-	if asked != "" {
-		found, err := cluster.Get(ctx, client, client.Kubernetes().CoreV1().ConfigMaps(job.Namespace), asked)
+	if configMapName != "" {
+		found, err := cluster.Get(ctx, client, client.Kubernetes().CoreV1().ConfigMaps(job.Namespace), configMapName)
 		if err == nil { // otherwise the refresh itself reports that it is missing, or may not be read
 			configMap = found
 		}
@@ -148,7 +148,7 @@ func (d jobDrift) warn(ctx context.Context, of string, req resource.ModifyPlanRe
 // check refuses an update that would overwrite what others have changed since its plan was made. read is a value of the
 // resource as a refresh would leave it.
 func (d jobDrift) check(
-	ctx context.Context, client *cluster.Client, req resource.UpdateRequest, job *batchv1.Job, asked *corev1.ConfigMap,
+	ctx context.Context, client *cluster.Client, req resource.UpdateRequest, job *batchv1.Job, configMap *corev1.ConfigMap,
 	read func(from tftypes.Value) (values, diag.Diagnostics),
 ) error {
 	if client.ForcesConflicts() {
@@ -160,7 +160,7 @@ func (d jobDrift) check(
 	if diags.Append(more...); diags.HasError() {
 		return &unreadableJobError{diags: diags}
 	}
-	now, err := d.observation(client, state, job, asked)
+	now, err := d.observation(client, state, job, configMap)
 	if err != nil {
 		return err
 	}

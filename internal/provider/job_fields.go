@@ -22,14 +22,43 @@ import (
 )
 
 // The settings of pods and what else is nested in a job have their attributes' names in the definition of the job, too:
-// a new one is an attribute in the schema and a field with its name in package trainingjob, and nothing here.
+// a new one is an attribute in the schema and a field with its name in package trainingjob, and nothing here. In lists of
+// Kubernetes' own objects, such as tolerations, the definition has the API's names.
 
 // fieldOf is the field of a job's definition that an attribute stands for.
 func fieldOf(attribute string) string {
-	if attribute == "toleration_seconds" { // a toleration is Kubernetes' own object
+	if kubernetesFields[attribute] {
 		return apifield.Camel(attribute)
 	}
 	return attribute
+}
+
+// kubernetesFields are the attributes that stand for fields of Kubernetes' own objects in a pod's settings.
+var kubernetesFields = listedFields(reflect.TypeFor[trainingjob.PodSettings]())
+
+// listedFields are the attributes that stand for fields of the Kubernetes objects that a type has lists of.
+func listedFields(settings reflect.Type) map[string]bool {
+	names := map[string]bool{}
+	var add func(reflect.Type)
+	add = func(t reflect.Type) {
+		for t.Kind() == reflect.Slice || t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
+		if t.Kind() != reflect.Struct || !strings.HasPrefix(t.PkgPath(), "k8s.io/") {
+			return
+		}
+		for _, field := range reflect.VisibleFields(t) {
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			names[apifield.Snake(name)] = true
+			add(field.Type)
+		}
+	}
+	for _, field := range reflect.VisibleFields(settings) {
+		if field.Type.Kind() == reflect.Slice {
+			add(field.Type)
+		}
+	}
+	return names
 }
 
 // podFields are the names of a pod's settings.
@@ -57,8 +86,8 @@ func (r *expander) pod(at path.Path, object types.Object) trainingjob.PodSetting
 	if text := r.json(affinity); text != nil {
 		s.Affinity = &corev1.Affinity{}
 		if err := trainingjob.StrictDecode(text, s.Affinity); err != nil {
-			r.diags.AddAttributeError(at.AtName("affinity"), "Not an affinity",
-				fmt.Sprintf("%s is not an affinity as the API has it: %s. It has nodeAffinity, podAffinity and podAntiAffinity.", at.AtName("affinity"), err))
+			r.diags.AddAttributeError(at.AtName("affinity"), "Invalid affinity",
+				fmt.Sprintf("%s is not a Kubernetes Affinity: %s. Its fields are nodeAffinity, podAffinity and podAntiAffinity.", at.AtName("affinity"), err))
 		}
 	}
 	return s

@@ -59,7 +59,7 @@ func (c *jobCluster) cannotStart(reasons []string) diag.Diagnostics {
 	var diags diag.Diagnostics
 	if len(reasons) > 0 {
 		diags.AddWarning(fmt.Sprintf("%s %s cannot start", c.noun, c.subject.importID), fmt.Sprintf(
-			"  %s\n\nThe %s exists, and starts when the problem in the cluster is solved. If the configuration is wrong, correct it.",
+			"  %s\n\nThe %s exists, and starts once this problem is solved, in the cluster or in the configuration.",
 			strings.Join(reasons, "\n  "), c.word))
 	}
 	return diags

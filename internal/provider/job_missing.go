@@ -27,8 +27,8 @@ import (
 // missingObjectsAttribute is empty in every plan, so that an object that is missing is a difference, which an update
 // removes. The word is "job" or "task".
 func missingObjectsAttribute(word string) schema.Attribute {
-	return emptyInPlans(fmt.Sprintf("Objects of an unfinished %[1]s that have been deleted, such as `ConfigMap default/low-%[1]s`. "+
-		"The plan shows what fails without them, and apply creates them again. Afterwards the list is empty.", word))
+	return emptyInPlans(fmt.Sprintf("Objects of an unfinished %[1]s that were deleted, such as `ConfigMap default/low-%[1]s`. "+
+		"The plan shows what fails without them, and apply creates them again. Then the list is empty.", word))
 }
 
 func emptyInPlans(description string) schema.Attribute {
@@ -65,7 +65,7 @@ func (m *jobModel) warnMissing(what string, parts []trainingjob.Object, lossOf f
 		}
 	}
 	if len(lines) > 0 {
-		diags.AddWarning(what+" lacks objects that it needs", strings.Join(lines, "\n\n"))
+		diags.AddWarning(what+" is missing objects", strings.Join(lines, "\n\n"))
 	}
 	return diags
 }
@@ -96,7 +96,7 @@ func (c *jobCluster) missingParts(
 			there[jobparts.Ref(part)] = found[i]
 			if terminating := cluster.TerminatingOf(jobparts.Ref(part), found[i]); terminating != nil {
 				diags.AddWarning(jobparts.Ref(part).String()+" is being deleted", fmt.Sprintf("%s %s needs it. %s %s\n\n"+
-					"Nothing can undo a deletion. Without it %s; the plan after it is gone creates it again.",
+					"A deletion cannot be undone. Without it %s; a plan after the deletion creates it again.",
 					c.noun, c.subject.importID, terminating, terminating.Remedy(), c.lossOf(ref.Name, part).Without))
 			}
 		}
@@ -131,7 +131,10 @@ func (c *jobCluster) readParts(
 }
 
 // createMissing creates those of the objects that are missing.
-func (c *jobCluster) createMissing(ctx context.Context, ref trainingjob.JobRef, objects, missing []trainingjob.Object, before func(trainingjob.Object) error) diag.Diagnostics {
+func (c *jobCluster) createMissing(
+	ctx context.Context, ref trainingjob.JobRef, objects, missing []trainingjob.Object,
+	before func(trainingjob.Object) error,
+) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, object := range objects {
 		if !isAmong(missing, object) {

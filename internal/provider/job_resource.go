@@ -81,7 +81,10 @@ func (r *jobResource) delete(
 }
 
 // appendProblems adds an error, at the attribute of its field, for every problem that is included.
-func appendProblems(diags *diag.Diagnostics, title string, problems []trainingjob.Problem, at func(field string) path.Path, included func(trainingjob.Problem) bool) {
+func appendProblems(
+	diags *diag.Diagnostics, title string, problems []trainingjob.Problem, at func(field string) path.Path,
+	included func(trainingjob.Problem) bool,
+) {
 	for _, p := range problems {
 		if included(p) {
 			diags.AddAttributeError(at(p.Field), title, p.String()+".")
@@ -93,7 +96,7 @@ func appendProblems(diags *diag.Diagnostics, title string, problems []trainingjo
 func appendSuspicions(diags *diag.Diagnostics, suspicions []trainingjob.Problem, at func(field string) path.Path, included func(trainingjob.Problem) bool) {
 	for _, p := range suspicions {
 		if included(p) && !diags.HasError() {
-			diags.AddAttributeWarning(at(p.Field), p.Field+" may not be what was meant", p.String()+".")
+			diags.AddAttributeWarning(at(p.Field), "Possible mistake in "+p.Field, p.String()+".")
 		}
 	}
 }

@@ -75,7 +75,7 @@ func (e *jobGoneError) Error() string {
 	if e.job != nil {
 		return fmt.Sprintf("job %s/%s is being deleted", e.ref.Namespace, e.ref.Name)
 	}
-	return fmt.Sprintf("job %s/%s was deleted while it was waited for", e.ref.Namespace, e.ref.Name)
+	return fmt.Sprintf("job %s/%s was deleted during the wait", e.ref.Namespace, e.ref.Name)
 }
 
 // stillThere is the Job that a wait is about; a jobGoneError when it was deleted, after which nothing will come of the
@@ -98,7 +98,7 @@ func (c *jobCluster) endedByDeletion(ctx context.Context, goal string, err error
 		return nil, false
 	case gone.job == nil:
 		return diag.NewWarningDiagnostic(fmt.Sprintf("%s %s was deleted", c.noun, c.subject.importID), fmt.Sprintf(
-			"Its Job was deleted outside of Terraform while the apply waited for it to be %s. The next plan makes it again.", goal)), true
+			"Its Job was deleted outside of Terraform while the apply waited for it to be %s. The next plan creates it again.", goal)), true
 	default:
 		// A title of its own: Terraform shows only one of several warnings with the same title, and the refresh has
 		// used this one's.
@@ -121,7 +121,7 @@ func (c *jobCluster) mayChange(ctx context.Context, ref trainingjob.JobRef) (*ba
 	}
 	if terminating := terminatingJob(job); terminating != nil {
 		diags.AddError(c.isBeingDeleted(), "Nothing was changed. "+c.whyTerminating(ctx, job, terminating)+
-			"\n\nRun terraform apply again when it is gone, to create the "+c.word+" again, as the configuration says.")
+			"\n\nWhen it is deleted, run terraform apply again to create the "+c.word+" again.")
 	}
 	return job, diags
 }

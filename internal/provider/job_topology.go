@@ -17,15 +17,15 @@ import (
 // concern several attributes are the job's.
 func topologyAttribute(description, pods, counted string) schema.SingleNestedAttribute {
 	return schema.SingleNestedAttribute{
-		MarkdownDescription: description + " Needs `queue.name`, and a queue with a flavor whose `topology_name` is a Topology with the levels that are named. " +
+		MarkdownDescription: description + " Needs `queue.name`, and a queue with a flavor whose `topology_name` is a Topology with these levels. " +
 			"Set one of `required`, `preferred` and `unconstrained`, or slices; `required` and `preferred` may be combined with slices. Changing it replaces the job.",
 		Optional: true,
 		Attributes: map[string]schema.Attribute{
 			"required": nonEmptyText("Level of the Topology, as the key of its node label, such as `cloud.provider.com/topology-rack`: all " + pods + " run in one domain of this level. " +
-				"Until there is one with enough room, the job waits."),
-			"preferred": nonEmptyText("The same as a preference: if no domain of this level has enough room, Kueue tries the next wider level, and at last distributes the pods over several domains."),
+				"Until a domain has enough free capacity, the job waits."),
+			"preferred": nonEmptyText("The same as a preference: if no domain of this level has enough free capacity, Kueue tries the next wider level, and finally distributes the pods over several domains."),
 			"unconstrained": schema.BoolAttribute{
-				MarkdownDescription: "Whether the pods may run on any nodes; false by default. Kueue then admits them only if nodes have room for them, which quota alone does not show.",
+				MarkdownDescription: "Whether the pods may run on any nodes; false by default. Kueue then admits them only if nodes have enough free capacity, in addition to quota.",
 				Optional:            true,
 			},
 			"slice_size": schema.Int64Attribute{
@@ -52,7 +52,7 @@ func checkTopologyQueue(topology, queue attr.Value) diag.Diagnostics {
 	var diags diag.Diagnostics
 	if !topology.IsNull() && !topology.IsUnknown() && queue.IsNull() {
 		diags.AddAttributeError(path.Root("topology"), "Topology without a queue",
-			"topology is set, and queue is not: only Kueue places pods by a topology. Name a LocalQueue in queue.name, or remove topology.")
+			"topology is set, but queue is not: only Kueue places pods by a topology. Set queue.name to a LocalQueue, or remove topology.")
 	}
 	return diags
 }

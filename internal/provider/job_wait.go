@@ -19,7 +19,7 @@ import (
 )
 
 // errTimeIsUp is the cause of a context that ends by the resource's own timeout, as opposed to Ctrl-C.
-var errTimeIsUp = errors.New("the time is up")
+var errTimeIsUp = errors.New("the time limit was reached")
 
 // Limits of the events in a diagnostic, and of the time to gather them after the wait has ended.
 const (
@@ -69,7 +69,7 @@ func (c *jobCluster) hasFailed(failOnError bool, why string) diag.Diagnostic {
 	if failOnError {
 		return diag.NewErrorDiagnostic(summary, why)
 	}
-	return diag.NewWarningDiagnostic(summary, fmt.Sprintf("%s\n\nThe %s is not changed. With fail_on_error = true this would be an error.", why, c.word))
+	return diag.NewWarningDiagnostic(summary, fmt.Sprintf("%s\n\nThe %s is not changed. To get an error instead of this warning, set fail_on_error = true.", why, c.word))
 }
 
 // isNotYet reports that a wait has ended before its goal: err is the reason, and where the progress of the job.
@@ -79,13 +79,13 @@ func (c *jobCluster) isNotYet(goal string, waited time.Duration, err error, wher
 		verb = "has not"
 	}
 	return diag.NewWarningDiagnostic(fmt.Sprintf("%s %s %s %s yet", c.noun, c.subject.importID, verb, goal),
-		fmt.Sprintf("Waited %s; %s. The %s continues; the next plan shows where it is.\n\n%s", waited.Round(time.Second), whyEnded(err), c.word, wording.Printable(where)))
+		fmt.Sprintf("Waited %s; %s. The %s continues; the next plan shows its status.\n\n%s", waited.Round(time.Second), whyEnded(err), c.word, wording.Printable(where)))
 }
 
 // howToResume is the remedy for a suspended job.
 func howToResume(ref trainingjob.JobRef) string {
 	return fmt.Sprintf("A user or another client has suspended it. Resume it with the action elastic_job_resume (Terraform 1.14 or later), "+
-		"or outside of a queue by kubectl patch job -n %s %s --type=merge -p '{\"spec\":{\"suspend\":false}}'.", ref.Namespace, ref.Name)
+		"or, outside of a queue, with kubectl patch job -n %s %s --type=merge -p '{\"spec\":{\"suspend\":false}}'.", ref.Namespace, ref.Name)
 }
 
 // whyEnded is the reason why a wait has ended early, as the end of a sentence.
@@ -93,11 +93,11 @@ func whyEnded(err error) string {
 	var missing *missingQueueError
 	switch {
 	case errors.As(err, &missing):
-		return fmt.Sprintf("%s, and was not created within %s: no workload is admitted until it exists", missing.problem, queueGrace)
+		return fmt.Sprintf("%s, and was not created within %s; no workload is admitted until it exists", missing.problem, queueGrace)
 	case errors.Is(err, context.Canceled):
 		return "it was interrupted"
 	case errors.Is(err, errTimeIsUp), errors.Is(err, context.DeadlineExceeded):
-		return "the time for it was up"
+		return "the time limit was reached"
 	}
 	_, detail := cluster.Explain(err)
 	return strings.TrimSuffix(detail, ".")

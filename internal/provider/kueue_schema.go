@@ -29,7 +29,7 @@ func kueueAttributes(ctx context.Context, nameDescription string, own map[string
 // waitForAttribute is for kinds whose controller reports the condition Active.
 func waitForAttribute(when string) schema.StringAttribute {
 	return schema.StringAttribute{
-		MarkdownDescription: "What create and update wait for: `created` (default), the API server's response; or `active`, the condition `Active`, which Kueue sets " + when +
+		MarkdownDescription: "When create and update are complete: `created` (default): the API server has stored the object; `active`: Kueue has set the condition `Active`, which it sets " + when +
 			" If the wait times out, apply prints a warning with the condition's reason, never an error. The wait is limited by `timeouts`, and by 20 s if Kueue does not run.",
 		Optional:   true,
 		Computed:   true,
@@ -81,12 +81,12 @@ func int32Validators() []validator.Int64 {
 
 func stopPolicyAttribute(queue string) schema.StringAttribute {
 	return wordAttribute("`None` (default): workloads are admitted. `Hold`: no further workloads are admitted; running ones continue. "+
-		"`HoldAndDrain`: besides, what runs is evicted. The way to empty a "+queue+" before it is deleted.", kueue.None)
+		"`HoldAndDrain`: running workloads are evicted, too. Use it to empty a "+queue+" before you delete it.", kueue.None)
 }
 
 func fairSharingAttribute(what string) schema.SingleNestedAttribute {
-	weight := quantityAttribute("Its weight; `\"1\"` by default. Of two that use more than their own quota, the one whose use divided by its weight is larger gives way. " +
-		"`\"0\"` always gives way. Otherwise it must be more than 10⁻⁹.")
+	weight := quantityAttribute("Weight for fair sharing; `\"1\"` by default. Kueue compares usage divided by weight; the larger the value, the lower the precedence. " +
+		"With `\"0\"` the precedence is always the lowest. Other values must be more than 10⁻⁹.")
 	weight.Computed = true
 	weight.Default = stringdefault.StaticString("1")
 	return schema.SingleNestedAttribute{

@@ -100,7 +100,7 @@ func (f *finder) ListResourceConfigSchema(_ context.Context, _ listing.ListResou
 		},
 	}
 	if f.reserved != "" {
-		resp.Schema.MarkdownDescription += fmt.Sprintf("\n\nObjects whose names begin with `%s` are left out: Kubernetes makes them, and no configuration can have them.", f.reserved)
+		resp.Schema.MarkdownDescription += fmt.Sprintf("\n\nObjects whose names begin with `%s` are omitted: Kubernetes creates them, and they cannot be managed.", f.reserved)
 	}
 	if f.namespaced {
 		resp.Schema.Attributes["namespace"] = listschema.StringAttribute{
@@ -151,7 +151,7 @@ func (f *finder) find(ctx context.Context, config tfsdk.Config) ([]*metav1.Parti
 	}
 	selector, err := selectors.Parse(model.LabelSelector.ValueString())
 	if err != nil {
-		diags.AddAttributeError(path.Root("label_selector"), "Not a label selector", fmt.Sprintf("%v. Write KEY=VALUE, KEY!=VALUE or KEY, with commas between them.", err))
+		diags.AddAttributeError(path.Root("label_selector"), "Invalid label selector", fmt.Sprintf("%v. Use KEY=VALUE, KEY!=VALUE or KEY, separated by commas.", err))
 	}
 	client, more := f.connection.cluster()
 	diags.Append(more...)

@@ -35,10 +35,10 @@ func newLocalQueue() func() resource.Resource {
 		watch: func(ctx context.Context, client *cluster.Client, namespace, name string, done func([]*kueue.LocalQueue) (bool, error)) error {
 			return cluster.WaitFor(ctx, client, client.Kueue().LocalQueues(namespace), cluster.Named(name), done)
 		},
-		fact:        localQueueAttributes,
-		checks:      checkLocalQueue,
-		stops:       true,
-		consequence: releasesQueue,
+		plannedAttributes: localQueueAttributes,
+		checks:            checkLocalQueue,
+		stops:             true,
+		consequence:       releasesQueue,
 	})
 }
 
@@ -47,7 +47,7 @@ func localQueueSchema(ctx context.Context) schema.Schema {
 	clusterQueue.Validators = []validator.String{stringvalidator.LengthAtLeast(1)}
 	return schema.Schema{
 		MarkdownDescription: "A LocalQueue of Kueue: the queue through which the jobs of a namespace use a ClusterQueue. Jobs name it in their label `kueue.x-k8s.io/queue-name`.\n\n" +
-			"Kueue assigns every job that names no queue to the LocalQueue `default` of its namespace, if there is one. " +
+			"Kueue assigns every job without a queue to the LocalQueue `default` of its namespace, if it exists. " +
 			"The LocalQueue is inactive while the ClusterQueue is missing or inactive; set `wait_for = \"active\"` to get a warning.",
 		Attributes: kueueAttributes(ctx, "Name of the queue, as in a job's label.", map[string]schema.Attribute{
 			"namespace": schema.StringAttribute{

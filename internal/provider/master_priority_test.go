@@ -39,7 +39,7 @@ func TestAMasterIsHeldToAHigherPriorityThanItsWorkers(t *testing.T) {
 	} {
 		t.Run(behaviour, func(t *testing.T) {
 			r := &trainingJob{jobResource{connection: newConnection(cluster.Config{}, nil, forecastConfig{mode: forecastOff})}}
-			listed := &catalogue{facts: c.inCluster}
+			listed := &catalogue{attributes: c.inCluster}
 			if c.inCluster == nil {
 				listed.err = errSilentCluster
 				r.connection.addPlanned(reference{kind: aPriorityClass, name: "low"}, classes["low"])
@@ -61,7 +61,7 @@ func TestAMasterIsHeldToAHigherPriorityThanItsWorkers(t *testing.T) {
 
 func TestAPlannedDefaultClassIsThatOfPodsWithoutAClass(t *testing.T) {
 	c := newConnection(cluster.Config{}, nil, forecastConfig{mode: forecastOff})
-	listed := &catalogue{facts: map[string]plannedAttributes{}}
+	listed := &catalogue{attributes: map[string]plannedAttributes{}}
 	listed.once.Do(func() {})
 	c.planned.catalogues[reference{kind: aPriorityClass}] = listed
 	c.addPlanned(reference{kind: aPriorityClass, name: "planned"}, plannedAttributes{value: 700, isDefault: true})

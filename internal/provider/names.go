@@ -61,7 +61,7 @@ func (labels) ValidateMap(_ context.Context, req validator.MapRequest, resp *val
 		}
 		if problems := validation.IsValidLabelValue(value.ValueString()); len(problems) > 0 {
 			resp.Diagnostics.AddAttributeError(req.Path.AtMapKey(key), "Invalid label value",
-				fmt.Sprintf("%s is %q: %s. An annotation may hold any text.", req.Path.AtMapKey(key), value.ValueString(), strings.Join(problems, "; ")))
+				fmt.Sprintf("%s is %q: %s. Annotations may contain any text.", req.Path.AtMapKey(key), value.ValueString(), strings.Join(problems, "; ")))
 		}
 	}
 }
@@ -90,7 +90,7 @@ func checkKeys(req validator.MapRequest, resp *validator.MapResponse, what strin
 		}
 		if value.IsNull() {
 			resp.Diagnostics.AddAttributeError(req.Path.AtMapKey(key), "Missing value for "+article(what),
-				fmt.Sprintf("%s is null. Leave the key out instead, for example with { for k, v in … : k => v if v != null }.", req.Path.AtMapKey(key)))
+				fmt.Sprintf("%s is null. Omit the key instead, for example with { for k, v in … : k => v if v != null }.", req.Path.AtMapKey(key)))
 		}
 	}
 }

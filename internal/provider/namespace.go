@@ -17,7 +17,7 @@ import (
 const aNamespace refKind = "Namespace"
 
 // checkNamespace warns, once in a plan, about a namespace in which something will be created and that does not exist.
-// It is silent if that is not certain: if the namespace is not known, if the account may not read it, and if the
+// There is no warning if that is not certain: if the namespace is not known, if the account may not read it, and if the
 // cluster does not answer.
 //
 // Another provider may create the namespace in the same apply. This provider cannot see that: neither depends_on nor
@@ -25,7 +25,7 @@ const aNamespace refKind = "Namespace"
 // text explains this; a reference to the namespace's id, which is not known before its creation, avoids the warning.
 func (c *connection) checkNamespace(ctx context.Context, namespace, what string) diag.Diagnostics {
 	var diags diag.Diagnostics
-	if namespace == "" || namespace == metav1.NamespaceDefault || c.planned.isSilent() || !c.planned.isFirst(reference{kind: aNamespace, name: namespace}) {
+	if namespace == "" || namespace == metav1.NamespaceDefault || c.planned.isUnreachable() || !c.planned.isFirst(reference{kind: aNamespace, name: namespace}) {
 		return diags
 	}
 	client, problems := c.cluster()
@@ -43,19 +43,19 @@ func (c *connection) checkNamespace(ctx context.Context, namespace, what string)
 		return diags
 	}
 	diags.AddAttributeWarning(path.Root("namespace"), fmt.Sprintf("Namespace %s does not exist", namespace), fmt.Sprintf(
-		"namespace is %q, which is not in the cluster at %s; without it the %s cannot be created. "+
-			"If this configuration creates the namespace, let the resource depend on it: a provider sees neither depends_on nor what a reference refers to, and warns before the first apply all the same. "+
-			"With a reference to the id, such as kubernetes_namespace_v1.NAME.id, it does not.", namespace, client.Host(), what))
+		"namespace is %q, which does not exist in the cluster at %s; without it, the %s cannot be created. "+
+			"If this configuration creates the namespace, make the resource depend on it; a provider cannot see depends_on or the target of a reference, so this warning appears before the first apply anyway. "+
+			"It does not appear if you use the id, such as kubernetes_namespace_v1.NAME.id.", namespace, client.Host(), what))
 	return diags
 }
 
-// isFirst reports whether this is the first question about an object in this plan.
+// isFirst reports whether there was no warning about an object yet in this plan, and notes that there is one now.
 func (p *planned) isFirst(object reference) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.said[object] {
+	if p.warned[object] {
 		return false
 	}
-	p.said[object] = true
+	p.warned[object] = true
 	return true
 }

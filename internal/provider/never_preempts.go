@@ -39,7 +39,7 @@ func (c *connection) plansQueued(ctx context.Context, at path.Path, what, namesp
 		if other.what == what || other.class == work.class || !c.differ(ctx, other.class, work.class) {
 			continue
 		}
-		if theirs, ok := c.clusterQueueOf(ctx, other.queue); ok && theirs == mine && c.firstWord(mine) {
+		if theirs, ok := c.clusterQueueOf(ctx, other.queue); ok && theirs == mine && c.planned.isFirst(mine) {
 			diags.AddAttributeWarning(at, neverPreempts(mine.name), fmt.Sprintf(
 				"%s and %s share ClusterQueue %s with different priorities. %s", what, other.what, mine.name, neverPreemptsDetail))
 			return diags
@@ -52,20 +52,20 @@ func neverPreempts(queue string) string {
 	return fmt.Sprintf("ClusterQueue %s never preempts", queue)
 }
 
-const neverPreemptsDetail = `Its preemption.within_cluster_queue is "Never" (the default), so that priorities decide who is next in the queue and ` +
-	`nothing that runs ever makes room: work of high priority waits until work of low priority ends by itself. If it shall take its place, set ` +
+const neverPreemptsDetail = `Its preemption.within_cluster_queue is "Never" (the default), so priorities only determine the order in the queue: ` +
+	`a high-priority workload waits until low-priority workloads end. To let it preempt them, set ` +
 	`preemption = { within_cluster_queue = "LowerPriority" }.`
 
 // differingClasses are two WorkloadPriorityClasses of different value, planned or in the cluster, if there are.
 func (c *connection) differingClasses(ctx context.Context) (low, high string, ok bool) {
 	classes := map[string]int32{}
 	if listed := c.catalogue(ctx, aWorkloadPriorityClass, ""); listed.err == nil {
-		for name, f := range listed.facts {
+		for name, f := range listed.attributes {
 			classes[name] = f.value
 		}
 	}
 	c.planned.mu.Lock()
-	for ref, f := range c.planned.facts {
+	for ref, f := range c.planned.attributes {
 		if ref.kind == aWorkloadPriorityClass {
 			classes[ref.name] = f.value
 		}
@@ -88,22 +88,13 @@ func (c *connection) neverPreempting() []string {
 	c.planned.mu.Lock()
 	defer c.planned.mu.Unlock()
 	var names []string
-	for ref, f := range c.planned.facts {
-		if ref.kind == aClusterQueue && f.neverPreempts && !c.planned.said[ref] {
+	for ref, f := range c.planned.attributes {
+		if ref.kind == aClusterQueue && f.neverPreempts && !c.planned.warned[ref] {
 			names = append(names, ref.name)
 		}
 	}
 	slices.Sort(names)
 	return names
-}
-
-// firstWord reports whether there was no warning about an object yet, and notes that there is one now.
-func (c *connection) firstWord(about reference) bool {
-	c.planned.mu.Lock()
-	defer c.planned.mu.Unlock()
-	said := c.planned.said[about]
-	c.planned.said[about] = true
-	return !said
 }
 
 // differ reports whether two classes are known to have different values; no class is a priority of 0.
@@ -130,9 +121,9 @@ func (c *connection) clusterQueueOf(ctx context.Context, queue reference) (refer
 // warnOfNever warns of a ClusterQueue that never preempts where there are classes of different value; once per queue.
 func (c *connection) warnOfNever(ctx context.Context, at path.Path, queue string) diag.Diagnostics {
 	var diags diag.Diagnostics
-	if low, high, ok := c.differingClasses(ctx); ok && c.firstWord(reference{kind: aClusterQueue, name: queue}) {
+	if low, high, ok := c.differingClasses(ctx); ok && c.planned.isFirst(reference{kind: aClusterQueue, name: queue}) {
 		diags.AddAttributeWarning(at, neverPreempts(queue), fmt.Sprintf(
-			"There are WorkloadPriorityClasses of different value, such as %s and %s. %s", low, high, neverPreemptsDetail))
+			"There are WorkloadPriorityClasses with different values, such as %s and %s. %s", low, high, neverPreemptsDetail))
 	}
 	return diags
 }

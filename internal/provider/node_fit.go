@@ -43,7 +43,7 @@ func (c *connection) nodes(ctx context.Context) []*corev1.Node {
 			}
 		}
 		client, diags := c.cluster()
-		if diags.HasError() || c.planned.isSilent() {
+		if diags.HasError() || c.planned.isUnreachable() {
 			return
 		}
 		ctx, cancel := context.WithTimeout(ctx, lookTimeout)

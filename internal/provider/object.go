@@ -57,8 +57,8 @@ type kind[T cluster.Object] struct {
 	// active is the condition that wait_for = "active" waits for.
 	active func(live T) *metav1.Condition
 	watch  func(ctx context.Context, client *cluster.Client, namespace, name string, done func([]T) (bool, error)) error
-	// fact returns the attributes that other resources need; nil for kinds without references to them.
-	fact func(desired T) plannedAttributes
+	// plannedAttributes returns the attributes that other resources need; nil for kinds without references to them.
+	plannedAttributes func(desired T) plannedAttributes
 	// checks compares a planned object that is made or changed with those that it refers to.
 	checks func(ctx context.Context, c *connection, desired T) []check
 	// stops reports that the kind is a queue, whose stop_policy actions set, too.
@@ -139,9 +139,9 @@ func (o *object[T]) Read(ctx context.Context, req resource.ReadRequest, resp *re
 	live, err := cluster.Get(ctx, client, o.in(client, state.text("namespace")), state.text("name"))
 	switch {
 	case cluster.IsNotServed(err) && !cluster.ServesGroup(ctx, client, o.group()):
-		resp.Diagnostics.AddWarning(fmt.Sprintf("%s %s is gone with its kind", o.title, o.importID(state)), fmt.Sprintf(
-			"The cluster at %s does not serve objects of %s, so this object does not exist. The plan creates it again, "+
-				"which needs Kueue 0.19 or later to be installed first.", client.Host(), o.apiVersion))
+		resp.Diagnostics.AddWarning(fmt.Sprintf("%s %s no longer exists", o.title, o.importID(state)), fmt.Sprintf(
+			"The cluster at %s does not serve objects of %s, so this object no longer exists. The plan creates it again; "+
+				"install Kueue 0.19 or later first.", client.Host(), o.apiVersion))
 		resp.State.RemoveResource(ctx)
 		return
 	case apierrors.IsNotFound(err) && !cluster.IsNotServed(err):

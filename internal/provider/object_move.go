@@ -74,7 +74,7 @@ func (k *kind[T]) movedFromManifest(state []byte) (T, error) {
 		return object, fmt.Errorf("its manifest: %w", err)
 	}
 	if manifest.Kind != k.title || manifest.APIVersion != k.apiVersion {
-		return object, fmt.Errorf("its manifest is a %s of %s, not a %s of %s; change it to that and apply it once before the move, or import the object instead",
+		return object, fmt.Errorf("the source manifest has kind %s (%s); expected %s (%s). Change and apply the manifest before the move, or import the object",
 			manifest.Kind, manifest.APIVersion, k.title, k.apiVersion)
 	}
 	if err := json.Unmarshal(source.Manifest.Value, object); err != nil {

@@ -67,7 +67,7 @@ func (k *kind[T]) attributeOf(ctx context.Context, fieldPath string) (path.Path,
 
 // refusal is a broken rule as a diagnostic at the attribute, in the attributes' words.
 func (k *kind[T]) refusal(ctx context.Context, problem *field.Error) diag.Diagnostic {
-	summary := fmt.Sprintf("Kueue would refuse this %s", k.title)
+	summary := fmt.Sprintf("Kueue would reject this %s", k.title)
 	if problem.Origin == validation.Ours {
 		summary = fmt.Sprintf("This %s would not work", k.title)
 	}
@@ -152,9 +152,9 @@ func (o *object[T]) compare(ctx context.Context, state, plan tftypes.Value) diag
 	if err != nil {
 		return diags
 	}
-	if o.fact != nil && v.text("name") != "" {
+	if o.plannedAttributes != nil && v.text("name") != "" {
 		name := reference{refKind(o.title), v.text("namespace"), v.text("name")}
-		o.connection.addPlanned(name, o.fact(desired))
+		o.connection.addPlanned(name, o.plannedAttributes(desired))
 		o.connection.plansObject(name, desired)
 	}
 	if o.checks == nil || plan.Equal(state) {

@@ -17,7 +17,7 @@ func groups(quota, queue string) string {
 
 func TestWhatKueueWouldRefuseIsRefusedAtTheAttribute(t *testing.T) {
 	objects := kueueObjects(t)
-	for resourceType, cases := range map[string]map[string]struct{ fields, at, says string }{
+	for resourceType, cases := range map[string]map[string]struct{ fields, at, wantText string }{
 		"elastic_workload_priority_class": {
 			"a description that is too long": {`{"value":1,"description":"` + strings.Repeat("x", 2049) + `"}`, "description", "2048"},
 		},
@@ -79,15 +79,15 @@ func TestWhatKueueWouldRefuseIsRefusedAtTheAttribute(t *testing.T) {
 		for mistake, c := range cases {
 			t.Run(resourceType+": "+mistake, func(t *testing.T) {
 				found := validate(t, resourceType, configurationOf(t, objects[resourceType], c.fields))
-				if !slices.ContainsFunc(found, func(d *tfprotov6.Diagnostic) bool { return where(d) == c.at && strings.Contains(d.Detail, c.says) }) {
-					t.Errorf("nothing at %s contains %q, but:", c.at, c.says)
+				if !slices.ContainsFunc(found, func(d *tfprotov6.Diagnostic) bool { return where(d) == c.at && strings.Contains(d.Detail, c.wantText) }) {
+					t.Errorf("nothing at %s contains %q, but:", c.at, c.wantText)
 				}
-				told := map[string]bool{}
+				reported := map[string]bool{}
 				for _, d := range found {
-					if t.Failed() || told[where(d)] || where(d) == "" {
+					if t.Failed() || reported[where(d)] || where(d) == "" {
 						t.Errorf("at %s: %s: %s", where(d), d.Summary, d.Detail)
 					}
-					told[where(d)] = true
+					reported[where(d)] = true
 				}
 			})
 		}

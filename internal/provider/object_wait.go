@@ -38,7 +38,7 @@ func (o *object[T]) wait(ctx context.Context, client *cluster.Client, v values, 
 	var last *metav1.Condition
 	err := o.watch(watching, client, v.text("namespace"), v.text("name"), func(found []T) (bool, error) {
 		if len(found) == 0 || found[0].GetUID() != made.GetUID() {
-			return false, fmt.Errorf("%s %s was deleted while it was waited for", o.title, o.importID(v))
+			return false, fmt.Errorf("%s %s was deleted during the wait", o.title, o.importID(v))
 		}
 		condition := o.active(found[0])
 		if condition == nil || condition.ObservedGeneration != 0 && condition.ObservedGeneration < made.GetGeneration() {
@@ -61,7 +61,7 @@ func notActive(title string, last *metav1.Condition, waited time.Duration, err e
 		why = "no condition was reported in that time"
 	}
 	found := "It has no condition Active, which Kueue's controller sets: Kueue does not seem to run in this cluster, though its CRDs are there. " +
-		"Check with: kubectl get pods -n kueue-system"
+		"Check whether it runs: kubectl get pods -n kueue-system"
 	if last != nil {
 		found = fmt.Sprintf("Its condition Active is %s, reason %s: %s.", last.Status, last.Reason, strings.TrimSuffix(last.Message, "."))
 	}

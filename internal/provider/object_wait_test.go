@@ -23,12 +23,12 @@ type reported struct {
 }
 
 // waiting is a resource whose watch reports the given observations, and then stays open.
-func waiting(sightings ...reported) *object[*kueue.LocalQueue] {
+func waiting(observations ...reported) *object[*kueue.LocalQueue] {
 	return &object[*kueue.LocalQueue]{kind: &kind[*kueue.LocalQueue]{
 		title: "LocalQueue", namespaced: true,
 		active: func(queue *kueue.LocalQueue) *metav1.Condition { return conditionActive(queue.Status.Conditions) },
 		watch: func(ctx context.Context, _ *cluster.Client, _, _ string, done func([]*kueue.LocalQueue) (bool, error)) error {
-			for _, s := range sightings {
+			for _, s := range observations {
 				time.Sleep(s.after)
 				queue := &kueue.LocalQueue{ObjectMeta: metav1.ObjectMeta{UID: "u-1"}}
 				if s.uid != "" {
@@ -52,10 +52,10 @@ func TestWaitsEndWhenNothingMoreIsToBeExpected(t *testing.T) {
 		return &metav1.Condition{Type: "Active", Status: status, Reason: "Because", Message: "of something.", ObservedGeneration: generation}
 	}
 	for behaviour, c := range map[string]struct {
-		waitFor   string
-		sightings []reported
-		takes     time.Duration
-		says      []string // none where there is no warning
+		waitFor      string
+		observations []reported
+		takes        time.Duration
+		wantText     []string // none where there is no warning
 	}{
 		"created is not waited for":                           {waitFor: waitForCreated},
 		"active at once":                                      {waitForActive, []reported{{condition: condition("True", 2)}}, 0, nil},
@@ -63,8 +63,8 @@ func TestWaitsEndWhenNothingMoreIsToBeExpected(t *testing.T) {
 		"a condition without generation counts":               {waitForActive, []reported{{condition: condition("True", 0)}}, 0, nil},
 		"no condition is reported":                            {waitForActive, []reported{{}}, silence, []string{"Waited 20s", "no condition was reported", "Kueue does not seem to run", "kubectl get pods -n kueue-system"}},
 		"a condition of an earlier generation does not count": {waitForActive, []reported{{condition: condition("True", 1)}}, silence, []string{"no condition was reported"}},
-		"inactive until the time is up":                       {waitForActive, []reported{{condition: condition("False", 2)}}, 5 * time.Minute, []string{"Waited 5m0s", "the time for it was up", "is False, reason Because: of something."}},
-		"another client deletes it":                           {waitForActive, []reported{{condition: condition("False", 2)}, {after: time.Second, uid: "u-2"}}, time.Second, []string{"was deleted while it was waited for"}},
+		"inactive until the time limit":                       {waitForActive, []reported{{condition: condition("False", 2)}}, 5 * time.Minute, []string{"Waited 5m0s", "the time limit was reached", "is False, reason Because: of something."}},
+		"another client deletes it":                           {waitForActive, []reported{{condition: condition("False", 2)}, {after: time.Second, uid: "u-2"}}, time.Second, []string{"was deleted during the wait"}},
 	} {
 		t.Run(behaviour, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -75,14 +75,14 @@ func TestWaitsEndWhenNothingMoreIsToBeExpected(t *testing.T) {
 				v.setText("namespace", "n")
 				v.setText("wait_for", c.waitFor)
 				begin := time.Now()
-				diags := waiting(c.sightings...).wait(ctx, nil, v, &kueue.LocalQueue{ObjectMeta: metav1.ObjectMeta{UID: "u-1", Generation: 2}})
+				diags := waiting(c.observations...).wait(ctx, nil, v, &kueue.LocalQueue{ObjectMeta: metav1.ObjectMeta{UID: "u-1", Generation: 2}})
 				if took := time.Since(begin); took != c.takes {
 					t.Errorf("it took %s, want %s", took, c.takes)
 				}
-				if diags.HasError() || len(diags) != min(len(c.says), 1) {
+				if diags.HasError() || len(diags) != min(len(c.wantText), 1) {
 					t.Fatalf("got %v", diags)
 				}
-				for _, sentence := range c.says {
+				for _, sentence := range c.wantText {
 					if !strings.Contains(diags[0].Detail(), sentence) {
 						t.Errorf("%q is missing: %s", sentence, diags[0].Detail())
 					}
@@ -103,7 +103,7 @@ func TestAnInterruptedWaitIsReported(t *testing.T) {
 			t.Errorf("got %v", diags)
 		}
 	})
-	if says := notActive("LocalQueue", nil, time.Second, &cluster.Error{Verb: "watch", Ref: cluster.Ref{Kind: "LocalQueue"}, Err: errors.New("no right")}); !strings.Contains(says, "no right;") && !strings.Contains(says, "no right.") {
-		t.Errorf("it says %s", says)
+	if got := notActive("LocalQueue", nil, time.Second, &cluster.Error{Verb: "watch", Ref: cluster.Ref{Kind: "LocalQueue"}, Err: errors.New("no right")}); !strings.Contains(got, "no right;") && !strings.Contains(got, "no right.") {
+		t.Errorf("the text is %s", got)
 	}
 }

@@ -23,7 +23,7 @@ import (
 // lookTimeout bounds what looking for names may cost a plan, however slow or far the cluster is.
 const lookTimeout = 3 * time.Second
 
-var errSilentCluster = errors.New("the cluster does not answer")
+var errSilentCluster = errors.New("the cluster does not respond")
 
 // refKind is a kind of object that others refer to by name.
 type refKind string
@@ -66,25 +66,28 @@ type plannedAttributes struct {
 // The provider reads the cluster only for names that were not planned, once per kind and namespace, and never for
 // longer than lookTimeout; if it does not answer, no object counts as missing.
 type planned struct {
-	mu         sync.Mutex
-	facts      map[reference]plannedAttributes
-	objects    map[reference]cluster.Object // those of facts, as planned; guarded by mu
-	queued     []queued                     // guarded by mu
-	catalogues map[reference]*catalogue     // without name: one per kind and namespace; guarded by mu
-	said       map[reference]bool           // ClusterQueues with a warning; guarded by mu
-	silent     bool                         // the cluster does not answer; guarded by mu
-	nodes      nodeCatalogue
+	mu          sync.Mutex
+	attributes  map[reference]plannedAttributes
+	objects     map[reference]cluster.Object // those of attributes, as planned; guarded by mu
+	queued      []queued                     // guarded by mu
+	catalogues  map[reference]*catalogue     // without name: one per kind and namespace; guarded by mu
+	warned      map[reference]bool           // ClusterQueues with a warning; guarded by mu
+	unreachable bool                         // the cluster does not answer; guarded by mu
+	nodes       nodeCatalogue
 }
 
 // catalogue is the cluster's list of a kind in a namespace.
 type catalogue struct {
-	once  sync.Once
-	facts map[string]plannedAttributes
-	err   error
+	once       sync.Once
+	attributes map[string]plannedAttributes
+	err        error
 }
 
 func newPlanned() *planned {
-	return &planned{facts: map[reference]plannedAttributes{}, objects: map[reference]cluster.Object{}, catalogues: map[reference]*catalogue{}, said: map[reference]bool{}}
+	return &planned{
+		attributes: map[reference]plannedAttributes{}, objects: map[reference]cluster.Object{},
+		catalogues: map[reference]*catalogue{}, warned: map[reference]bool{},
+	}
 }
 
 // addPlanned records an object that will exist, for the plans of those that refer to it. A resource calls it from
@@ -92,7 +95,7 @@ func newPlanned() *planned {
 func (c *connection) addPlanned(object reference, f plannedAttributes) {
 	c.planned.mu.Lock()
 	defer c.planned.mu.Unlock()
-	c.planned.facts[object] = f
+	c.planned.attributes[object] = f
 }
 
 // plansObject notes what an object will be, for forecasts.
@@ -106,19 +109,19 @@ func (c *connection) plansObject(name reference, object cluster.Object) {
 func (p *planned) markUnreachable() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.silent = true
+	p.unreachable = true
 }
 
 // isSilent reports whether the cluster has failed to answer an earlier request.
-func (p *planned) isSilent() bool {
+func (p *planned) isUnreachable() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.silent
+	return p.unreachable
 }
 
 // checkReference warns about the name of an object, given by the attribute at, that is neither in the cluster nor was
-// planned before. It never fails, and is silent if that is not certain. An empty name refers to nothing. otherwise is a
-// sentence about the effect of the missing object, such as "The task waits until it exists.".
+// planned before. It never fails, and reports nothing if that is not certain. An empty name refers to nothing.
+// otherwise is a sentence about the effect of the missing object, such as "The task waits until it exists.".
 func (c *connection) checkReference(ctx context.Context, at path.Path, to reference, otherwise string) diag.Diagnostics {
 	var diags diag.Diagnostics
 	if to.name == "" {
@@ -131,8 +134,8 @@ func (c *connection) checkReference(ctx context.Context, at path.Path, to refere
 	if to.namespace != "" {
 		where = " in namespace " + to.namespace
 	}
-	diags.AddAttributeWarning(at, fmt.Sprintf("%s %s is not there", to.kind, to.name), fmt.Sprintf(
-		"%s names %s %q%s, which neither exists in the cluster nor is planned before this. If this configuration creates it, refer to the resource "+
+	diags.AddAttributeWarning(at, fmt.Sprintf("%s %s not found", to.kind, to.name), fmt.Sprintf(
+		"%s refers to %s %q%s, which does not exist and is not planned before this resource. If this configuration creates it, refer to the resource "+
 			"instead of its name (%s.NAME.name), so that it is created first. %s",
 		at, to.kind, to.name, where, to.kind.resourceType(), otherwise))
 	return diags
@@ -142,20 +145,20 @@ func (c *connection) checkReference(ctx context.Context, at path.Path, to refere
 // where the cluster has answered.
 func (c *connection) findReference(ctx context.Context, object reference) (f plannedAttributes, found, certain bool) {
 	c.planned.mu.Lock()
-	f, found = c.planned.facts[object]
+	f, found = c.planned.attributes[object]
 	c.planned.mu.Unlock()
 	if found {
 		return f, true, true
 	}
 	listed := c.catalogue(ctx, object.kind, object.namespace)
-	f, found = listed.facts[object.name]
+	f, found = listed.attributes[object.name]
 	return f, found, listed.err == nil
 }
 
 // catalogue is the cluster's list of a kind in a namespace; it is requested once.
 func (c *connection) catalogue(ctx context.Context, kind refKind, namespace string) *catalogue {
 	c.planned.mu.Lock()
-	if c.planned.silent {
+	if c.planned.unreachable {
 		c.planned.mu.Unlock()
 		return &catalogue{err: errSilentCluster}
 	}
@@ -175,7 +178,7 @@ func (c *connection) catalogue(ctx context.Context, kind refKind, namespace stri
 		ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 		defer cancel()
 		if listed.err = client.Verify(ctx); listed.err == nil {
-			listed.facts, listed.err = attributesByName(ctx, client, kind, namespace)
+			listed.attributes, listed.err = attributesByName(ctx, client, kind, namespace)
 		}
 		var answer apierrors.APIStatus
 		if listed.err != nil && !errors.As(listed.err, &answer) {
@@ -210,19 +213,21 @@ func attributesByName(ctx context.Context, client *cluster.Client, kind refKind,
 	}
 }
 
-func listed[T cluster.Object, L runtime.Object](ctx context.Context, in cluster.Listing[L], factOf func(T) plannedAttributes) (map[string]plannedAttributes, error) {
+func listed[T cluster.Object, L runtime.Object](
+	ctx context.Context, in cluster.Listing[L], read func(T) plannedAttributes,
+) (map[string]plannedAttributes, error) {
 	found, err := in.List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
-	facts := map[string]plannedAttributes{}
+	attributes := map[string]plannedAttributes{}
 	err = meta.EachListItem(found, func(item runtime.Object) error {
 		if object, ok := item.(T); ok {
-			facts[object.GetName()] = factOf(object)
+			attributes[object.GetName()] = read(object)
 		}
 		return nil
 	})
-	return facts, err
+	return attributes, err
 }
 
 func noAttributes[T any](T) plannedAttributes { return plannedAttributes{} }

@@ -29,7 +29,10 @@ type plannedReader interface {
 
 // ReadPlanned reads a resource from its attributes in the output of terraform show -json. flavors are the node labels
 // among which a queue chooses. An unknown resource type is an error.
-func ReadPlanned(ctx context.Context, version, resourceType string, attributes []byte, flavors func(namespace, queue string) []map[string]string) (PlannedResource, error) {
+func ReadPlanned(
+	ctx context.Context, version, resourceType string, attributes []byte,
+	flavors func(namespace, queue string) []map[string]string,
+) (PlannedResource, error) {
 	for _, create := range (&elastic{version: version}).Resources(ctx) {
 		of := create()
 		var metadata resource.MetadataResponse
@@ -47,7 +50,7 @@ func ReadPlanned(ctx context.Context, version, resourceType string, attributes [
 		}
 		raw, err := tftypes.ValueFromJSONWithOpts(text, kind, tftypes.ValueFromJSONOpts{IgnoreUndefinedAttributes: true})
 		if err != nil {
-			return PlannedResource{}, fmt.Errorf("made by another version of the provider: %w", err)
+			return PlannedResource{}, fmt.Errorf("created by another version of the provider: %w", err)
 		}
 		read, diags := reader.readPlanned(ctx, raw, flavors)
 		if diags.HasError() {
@@ -56,7 +59,7 @@ func ReadPlanned(ctx context.Context, version, resourceType string, attributes [
 		}
 		return read, nil
 	}
-	return PlannedResource{}, fmt.Errorf("%s is no resource of this version of the provider", resourceType)
+	return PlannedResource{}, fmt.Errorf("this version of the provider has no resource %s", resourceType)
 }
 
 // withTypes adds the types of dynamic attributes, which the JSON of a plan omits.
@@ -134,7 +137,9 @@ func (r *trainingJob) readPlanned(ctx context.Context, raw tftypes.Value, _ func
 	return PlannedResource{Job: &job}, diags
 }
 
-func (r *taskResource) readPlanned(ctx context.Context, raw tftypes.Value, flavors func(string, string) []map[string]string) (PlannedResource, diag.Diagnostics) {
+func (r *taskResource) readPlanned(
+	ctx context.Context, raw tftypes.Value, flavors func(string, string) []map[string]string,
+) (PlannedResource, diag.Diagnostics) {
 	var model taskModel
 	diags := (&tfsdk.State{Raw: raw, Schema: taskSchema(ctx)}).Get(ctx, &model)
 	if diags.HasError() {

@@ -73,15 +73,15 @@ func TestWhatIsPlannedIsThere(t *testing.T) {
 			t.Errorf("%s: %v", behaviour, diags)
 		}
 	}
-	answered := &catalogue{facts: map[string]plannedAttributes{"in-cluster": {}}}
+	answered := &catalogue{attributes: map[string]plannedAttributes{"in-cluster": {}}}
 	answered.once.Do(func() {})
-	c.planned.silent = false // the cluster has not answered above
+	c.planned.unreachable = false // the cluster has not answered above
 	c.planned.catalogues[reference{kind: aLocalQueue, namespace: "a"}] = answered
 	if diags := c.checkReference(t.Context(), path.Root("queue"), reference{aLocalQueue, "a", "in-cluster"}, ""); len(diags) > 0 {
 		t.Errorf("in the cluster: %v", diags)
 	}
 	diags := c.checkReference(t.Context(), path.Root("queue"), reference{aLocalQueue, "a", "unknown"}, "It waits.")
-	if len(diags) != 1 || diags.HasError() || !strings.Contains(diags[0].Detail(), `queue names LocalQueue "unknown" in namespace a`) ||
+	if len(diags) != 1 || diags.HasError() || !strings.Contains(diags[0].Detail(), `queue refers to LocalQueue "unknown" in namespace a`) ||
 		!strings.Contains(diags[0].Detail(), "elastic_local_queue.NAME.name") || !strings.HasSuffix(diags[0].Detail(), " It waits.") {
 		t.Errorf("got %v", diags)
 	}

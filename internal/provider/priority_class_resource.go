@@ -16,8 +16,8 @@ func newPriorityClass() func() resource.Resource {
 		in: func(client *cluster.Client, _ string) cluster.Resource[*schedulingv1.PriorityClass] {
 			return client.Kubernetes().SchedulingV1().PriorityClasses()
 		},
-		madeAnew: "pods that were made before keep their priority",
-		fact:     priorityClassAttributes,
+		madeAnew:          "existing pods keep their priority",
+		plannedAttributes: priorityClassAttributes,
 		moves: map[string]func([]byte) (*schedulingv1.PriorityClass, error){
 			"kubernetes_priority_class":    movedFromPriorityClass,
 			"kubernetes_priority_class_v1": movedFromPriorityClass,

@@ -30,8 +30,8 @@ func priorityClassSchema(ctx context.Context) schema.Schema {
 	name, generateName := nameAttributes("class", "Name of the class, as in a pod's `priorityClassName`.", subdomain{}, notReserved{})
 	return schema.Schema{
 		MarkdownDescription: "A PriorityClass (`scheduling.k8s.io/v1`): the priority of pods for the scheduler, and whether they preempt others.\n\n" +
-			"The API does not let `value` and `preemption_policy` change, so that changing them replaces the class under the same name: it is deleted " +
-			"first (`create_before_destroy` needs `generate_name`), pods that exist keep their priority, and pods that are created in between are refused.",
+			"`value` and `preemption_policy` are immutable in the API. Changing one deletes the class and creates it again under the same name " +
+			"(`create_before_destroy` needs `generate_name`). Existing pods keep their priority; pods created in between are rejected.",
 		Attributes: absentIsEmpty(map[string]schema.Attribute{
 			// Required.
 			"value": schema.Int64Attribute{

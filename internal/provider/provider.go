@@ -42,8 +42,8 @@ func (p *elastic) Metadata(_ context.Context, _ provider.MetadataRequest, resp *
 func (p *elastic) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider.SchemaResponse) {
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Elastic, preemptible training on Kubernetes: priority classes, training jobs that continue with fewer workers, " +
-			"and a plan that says what will happen. The attributes that say which cluster to use, and their `KUBE_*` environment variables, " +
-			"are those of the hashicorp/kubernetes provider, so that its configuration can be copied.",
+			"and a plan that forecasts evictions. The attributes that select the cluster, and their `KUBE_*` environment variables, " +
+			"are those of the hashicorp/kubernetes provider, so you can copy its configuration.",
 		Attributes: configAttributes(),
 	}
 }

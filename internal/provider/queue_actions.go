@@ -19,7 +19,7 @@ import (
 const (
 	whichQueue = "Namespace of the LocalQueue; if not set, the name is that of a ClusterQueue."
 	holdNote   = "\n\nIf an `elastic_cluster_queue` or `elastic_local_queue` manages the queue and does not set `stop_policy`, the queue stays as it is until " +
-		"the action `elastic_queue_release` runs, and each plan warns of it. If the configuration sets `stop_policy`, the next plan shows the difference, warns, and sets it back."
+		"the action `elastic_queue_release` runs, and each plan warns of it. If the configuration sets `stop_policy`, the next plan shows the difference, warns, and resets it."
 )
 
 // Suffixes of the field managers of the actions that stop a queue.
@@ -30,14 +30,16 @@ const (
 
 func newQueueHold() action.Action {
 	return &onNamed{
-		name: "queue_hold", object: "queue", namespace: whichQueue, invoke: stopping(holds, kueue.Hold, "admits nothing more; what runs continues"),
+		name: "queue_hold", object: "queue", namespace: whichQueue,
+		invoke:      stopping(holds, kueue.Hold, "admits no further workloads; running workloads continue"),
 		description: "Holds a queue: no further workload is admitted; running workloads continue." + holdNote,
 	}
 }
 
 func newQueueDrain() action.Action {
 	return &onNamed{
-		name: "queue_drain", object: "queue", namespace: whichQueue, invoke: stopping(drains, kueue.HoldAndDrain, "admits nothing more, and what runs is evicted and waits"),
+		name: "queue_drain", object: "queue", namespace: whichQueue,
+		invoke: stopping(drains, kueue.HoldAndDrain, "admits no further workloads; running workloads are evicted and queued again"),
 		description: "Drains a queue: no further workload is admitted, and running workloads are evicted and wait until the queue is released. " +
 			"Elastic training jobs write a checkpoint before they stop, and continue from it." + holdNote,
 	}
@@ -45,7 +47,7 @@ func newQueueDrain() action.Action {
 
 func newQueueRelease() action.Action {
 	return &onNamed{
-		name: "queue_release", object: "queue", namespace: whichQueue, invoke: stopping("queue-release", kueue.None, "admits again"),
+		name: "queue_release", object: "queue", namespace: whichQueue, invoke: stopping("queue-release", kueue.None, "admits workloads again"),
 		description: "Releases a queue that was held or drained: workloads are admitted again.",
 	}
 }
@@ -94,7 +96,7 @@ func (o *object[T]) keepHeld(ctx context.Context, req *resource.ModifyPlanReques
 		req.Plan.Raw = o.raw(ctx, plan)
 		resp.Plan.Raw = req.Plan.Raw
 		resp.Diagnostics.AddAttributeWarning(path.Root(attribute), fmt.Sprintf("%s %s is stopped by an action", o.title, o.importID(state)),
-			fmt.Sprintf("stop_policy stays %q, which the action elastic_%s set: the queue admits nothing. To admit workloads again, invoke the action elastic_queue_release, or set stop_policy = %q.",
+			fmt.Sprintf("stop_policy is %q, set by the action elastic_%s: the queue admits no workloads. To admit workloads again, invoke the action elastic_queue_release, or set stop_policy = %q.",
 				policy, strings.ReplaceAll(action, "-", "_"), kueue.None))
 	}
 }

@@ -187,7 +187,7 @@ func nullItems(config tftypes.Value) diag.Diagnostics {
 	var walk func(at path.Path, value tftypes.Value)
 	item := func(at path.Path, value tftypes.Value) {
 		if value.IsNull() {
-			diags.AddAttributeError(at, "Null item", fmt.Sprintf("%s is null. Leave it out, for example with [for x in … : x if x != null].", at))
+			diags.AddAttributeError(at, "Null item", fmt.Sprintf("%s is null. Omit it, for example with [for x in … : x if x != null].", at))
 			return
 		}
 		walk(at, value)

@@ -25,13 +25,13 @@ func newResourceFlavor() func() resource.Resource {
 		in: func(client *cluster.Client, _ string) cluster.Resource[*kueue.ResourceFlavor] {
 			return client.Kueue().ResourceFlavors()
 		},
-		madeAnew: "workloads that were admitted before stay where they are",
-		problems: validation.ValidateResourceFlavor,
-		changes:  validation.ValidateResourceFlavorUpdate,
-		fact:     noAttributes[*kueue.ResourceFlavor],
-		checks:   checkResourceFlavor,
-		holders:  clusterQueuesUsing(usesFlavor),
-		release:  "Take the flavor out of their resource_groups, or delete them.",
+		madeAnew:          "admitted workloads stay where they are",
+		problems:          validation.ValidateResourceFlavor,
+		changes:           validation.ValidateResourceFlavorUpdate,
+		plannedAttributes: noAttributes[*kueue.ResourceFlavor],
+		checks:            checkResourceFlavor,
+		holders:           clusterQueuesUsing(usesFlavor),
+		release:           "Take the flavor out of their resource_groups, or delete them.",
 	})
 }
 
@@ -39,8 +39,8 @@ func resourceFlavorSchema(ctx context.Context) schema.Schema {
 	effect := "`NoSchedule`, `PreferNoSchedule` or `NoExecute`"
 	return schema.Schema{
 		MarkdownDescription: "A ResourceFlavor of Kueue: a kind of node with its own quota, such as a GPU model, or spot and on-demand machines. " +
-			"A flavor without attributes stands for all nodes of a cluster whose nodes are alike.\n\n" +
-			"While a ClusterQueue refers to it, it cannot be deleted: Kueue's finalizer holds it. Once `topology_name` is set, it, `node_labels` and `tolerations` cannot change, so that changing them replaces the flavor.",
+			"In a cluster with identical nodes, one flavor without attributes is enough.\n\n" +
+			"While a ClusterQueue refers to it, it cannot be deleted, because of Kueue's finalizer. Once `topology_name` is set, changes to it, to `node_labels` and to `tolerations` replace the flavor.",
 		Attributes: kueueAttributes(ctx, "Name of the flavor, as in a ClusterQueue's `resource_groups`.", map[string]schema.Attribute{
 			"node_labels": schema.MapAttribute{
 				MarkdownDescription: "Labels of the flavor's nodes; at most 8. Kueue adds them to the node selector of pods that it admits with this flavor. A workload whose node selector contradicts them is not admitted with the flavor.",

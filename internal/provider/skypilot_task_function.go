@@ -43,9 +43,9 @@ func skypilotResult(t task.Task, warnings []skypilot.Problem) types.Object {
 		}
 		return types.MapValueMust(types.StringType, elements) // strings only
 	}
-	said := make([]attr.Value, len(warnings))
+	messages := make([]attr.Value, len(warnings))
 	for i, warning := range warnings {
-		said[i] = types.StringValue(fmt.Sprintf("line %d: %s", warning.Line, warning.Message))
+		messages[i] = types.StringValue(fmt.Sprintf("line %d: %s", warning.Line, warning.Message))
 	}
 	return objectValue(map[string]attr.Value{
 		"name":          textOrNull(t.Name),
@@ -62,7 +62,7 @@ func skypilotResult(t task.Task, warnings []skypilot.Problem) types.Object {
 		"recovery":      skypilotRecovery(t.Recovery),
 		"volumes":       skypilotVolumes(t.Volumes),
 		"pod_overrides": textOrNull(string(t.PodOverrides)),
-		"warnings":      types.ListValueMust(types.StringType, said), // strings only
+		"warnings":      types.ListValueMust(types.StringType, messages), // strings only
 	})
 }
 

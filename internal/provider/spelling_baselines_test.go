@@ -197,6 +197,7 @@ func taskBaseline() baseline {
 			"run":                             alike(items{"echo", "echo\n"}).but("sleep"),
 			"setup":                           alike(items{nil, ""}, items{"pip", "pip\n"}).but("pip"),
 			"num_nodes":                       byDefault(1, 2),
+			"rejoin":                          byDefault(false, true).given(entries{"num_nodes": 2}),
 			"env":                             alike(items{nil, entries{}}).but(entries{"A": "b"}),
 			"workdir":                         alike(items{nil, entries{}}).but(entries{"a.py": "b"}),
 			"image":                           byDefault(task.DefaultImage, "debian"),

@@ -23,7 +23,7 @@ type taskCluster struct {
 func newTaskCluster(client *cluster.Client, about subject) *taskCluster {
 	return &taskCluster{jobCluster{client: client, subject: about, jobKind: jobKind{
 		noun: "Task", word: "task", label: task.LabelTask,
-		account: "The pods of several nodes get a ServiceAccount of their own, with a Role of what they do to start together",
+		account: "A task with several nodes gets its own ServiceAccount, with a Role that lets its pods start together",
 		lossOf:  task.LossOf, reserved: task.ReservedLabel,
 		fields: []string{"spec.backoffLimit", "spec.ttlSecondsAfterFinished", "spec.activeDeadlineSeconds"},
 	}}}

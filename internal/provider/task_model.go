@@ -31,6 +31,7 @@ type taskModel struct {
 	Run               types.String  `tfsdk:"run"`
 	Setup             types.String  `tfsdk:"setup"`
 	NumNodes          types.Int64   `tfsdk:"num_nodes"`
+	Rejoin            types.Bool    `tfsdk:"rejoin"`
 	Envs              types.Map     `tfsdk:"env"`
 	Workdir           types.Map     `tfsdk:"workdir"`
 	Image             types.String  `tfsdk:"image"`
@@ -159,6 +160,7 @@ func (m *taskModel) spec(ctx context.Context) (taskSpec, diag.Diagnostics) {
 	t.ImagePullSecrets = r.words(m.ImagePullSecrets)
 	t.AcceleratorLabels = r.acceleratorLabels(m.AcceleratorLabels)
 	t.PriorityClassName, t.NodeSelector = m.PriorityClassName.ValueString(), r.texts(m.NodeSelector)
+	t.Rejoin = m.Rejoin.ValueBool()
 	t.ServiceAccountName, t.RuntimeClassName = m.ServiceAccountName.ValueString(), m.RuntimeClassName.ValueString()
 	r.decode(path.Root("volumes"), m.Volumes, &t.Volumes)
 	r.decode(path.Root("tolerations"), m.Tolerations, &t.Tolerations)
@@ -271,8 +273,8 @@ func (r *expander) acceleratorLabels(value types.Map) map[string]accelerator.Def
 			n, err := strconv.Atoi(count)
 			if err != nil {
 				at := path.Root("accelerator_labels").AtMapKey(name).AtName("topologies")
-				r.diags.AddAttributeError(at.AtMapKey(count), "Invalid number of chips",
-					fmt.Sprintf("%s has the key %q; write the number of chips, as in { \"8\" = \"2x4\" }.", at, count))
+				r.diags.AddAttributeError(at.AtMapKey(count), "Invalid number of TPU chips",
+					fmt.Sprintf("%s has the key %q; use the number of chips, as in { \"8\" = \"2x4\" }.", at, count))
 				continue
 			}
 			if d.Topologies == nil {

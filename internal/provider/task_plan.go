@@ -78,16 +78,16 @@ func (r *taskResource) checkReferences(ctx context.Context, config tftypes.Value
 	if a.Queue == "" {
 		if _, found, _ := r.connection.findReference(ctx, reference{kind: aLocalQueue, namespace: a.Namespace, name: trainingjob.DefaultQueue}); found {
 			diags.AddAttributeWarning(path.Root("queue"), "Task will be queued by default", fmt.Sprintf(
-				"Namespace %s has a LocalQueue named %q, to which Kueue assigns every Job that names no queue. Name it, so that the configuration shows it: queue = { name = %q }.",
+				"Namespace %s has a LocalQueue named %q, to which Kueue assigns every Job without a queue. To show this in the configuration, set queue = { name = %q }.",
 				a.Namespace, trainingjob.DefaultQueue, trainingjob.DefaultQueue))
 		}
 		return diags
 	}
 	at := attributeOrFile(config)
 	diags.Append(r.connection.checkReference(ctx, at("queue.name"), reference{kind: aLocalQueue, namespace: a.Namespace, name: a.Queue},
-		"Until it exists the task is suspended.")...)
+		"Until it exists, the task is suspended.")...)
 	diags.Append(r.connection.checkReference(ctx, at("queue.workload_priority_class"), reference{kind: aWorkloadPriorityClass, name: a.PriorityClass},
-		"Without it the task cannot be created.")...)
+		"Without it, the task cannot be created.")...)
 	diags.Append(r.connection.plansQueued(ctx, at("queue.name"), TypeName+"_task "+a.Name, a.Namespace, a.Queue, a.PriorityClass)...)
 	return diags
 }
@@ -107,6 +107,7 @@ func taskReplacements() []replacement[task.Task] {
 		{"run", isTheRun, func(t task.Task) any { return t.Run }},
 		{"setup", isTheRun, func(t task.Task) any { return t.Setup }},
 		{"num_nodes", ofTheQueue, func(t task.Task) any { return t.NumNodes }},
+		{"rejoin", ofThePod, func(t task.Task) any { return t.Rejoin }},
 		{"topology", ofTheQueue, func(t task.Task) any { return t.Topology }},
 		{"env", ofThePod, func(t task.Task) any { return t.Envs }},
 		{"workdir", isTheRun, func(t task.Task) any { return t.Workdir }},
@@ -200,14 +201,14 @@ func taskReplacing(ctx context.Context, version string, stateRaw, planRaw tftype
 func lostByReplacingTask(phase string) string {
 	switch phase {
 	case taskSucceeded:
-		return "The task has succeeded; its pods, with what they printed, are deleted."
+		return "The task has succeeded; its pods and their logs are deleted."
 	case taskFailed:
-		return "The task has failed; its pods, with what they printed, are deleted."
+		return "The task has failed; its pods and their logs are deleted."
 	case taskQueued:
 		return "The task waits (as of the last refresh); the new one is queued behind the others."
 	case taskSuspended:
 		return "The task is suspended (as of the last refresh); the new one is not."
 	default:
-		return "The task has started (as of the last refresh); it is stopped, and everything that it has not written elsewhere is lost."
+		return "The task has started (as of the last refresh); it is stopped, and everything that it has not written to a volume is lost."
 	}
 }

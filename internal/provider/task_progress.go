@@ -69,7 +69,7 @@ func progressOf(job *batchv1.Job, workload *kueue.Workload) taskProgress {
 func whySuspended(job *batchv1.Job, workload *kueue.Workload) (phase, reason string) {
 	switch {
 	case workload != nil:
-		s := standingOf(workload)
+		s := workloadStatusOf(workload)
 		if isInactive(workload) {
 			return taskSuspended, sentenceOf(s.reason, s.message)
 		}

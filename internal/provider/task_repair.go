@@ -44,8 +44,8 @@ func (c *taskCluster) repair(ctx context.Context, prior *jobModel, t task.Task, 
 			lost = "changed"
 		}
 		if lost != "" {
-			diags.AddAttributeError(path.Root("secrets_wo"), "A value of a secret is not known", fmt.Sprintf(
-				"%s was %s, and neither the state nor the configuration has its value %s. Give it in secrets_wo, or replace the task.", secret, lost, name))
+			diags.AddAttributeError(path.Root("secrets_wo"), "Unknown secret value", fmt.Sprintf(
+				"%s was %s, and neither the state nor the configuration contains its value %s. Set it in secrets_wo, or replace the task.", secret, lost, name))
 			return diags
 		}
 		values[name] = "" // of a Secret that exists

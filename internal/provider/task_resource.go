@@ -170,7 +170,7 @@ func (m *taskModel) read(ctx context.Context, client *cluster.Client, job *batch
 	a, diags := m.spec(ctx)
 	if diags.HasError() { // an error would keep the user from planning anything, a correction too
 		m.observe(progress)
-		return diag.Diagnostics{diag.NewWarningDiagnostic(fmt.Sprintf("The definition of task %s/%s cannot be read", job.Namespace, job.Name),
+		return diag.Diagnostics{diag.NewWarningDiagnostic(fmt.Sprintf("Unreadable definition of task %s/%s", job.Namespace, job.Name),
 			"This release of the provider rejects the task in the state, so the task is not compared with the cluster. "+diags.Errors()[0].Detail())}
 	}
 	diags.Append(m.readMetadata(client, withoutLabels(job, a.file.Labels, m.Labels), task.ReservedLabel)...)
@@ -197,12 +197,12 @@ func (m *taskModel) read(ctx context.Context, client *cluster.Client, job *batch
 		diags.Append(m.readTask(ctx, live, imported)...)
 		m.Logs = types.StringValue(logsCommand(job.Namespace, job.Name, live.NumNodes))
 	case imported:
-		diags.AddError(fmt.Sprintf("Job %s/%s is no task", job.Namespace, job.Name),
+		diags.AddError(fmt.Sprintf("Job %s/%s is not a task", job.Namespace, job.Name),
 			wrong+". This provider creates every task with one. Other Jobs cannot be imported.")
 	case err != nil && apierrors.IsNotFound(err): // readParts reports it, unless the task has ended and does not need it
 	default: // an error would keep the user from replacing or destroying it
-		diags.AddWarning(fmt.Sprintf("Task %s/%s is damaged", job.Namespace, job.Name),
-			wrong+". It contains the task's commands, without which its pods cannot restart. Replace the task: terraform apply -replace=ADDRESS.")
+		diags.AddWarning(fmt.Sprintf("Invalid ConfigMap of task %s/%s", job.Namespace, job.Name),
+			wrong+". The ConfigMap contains the commands that the pods need to restart. Replace the task: terraform apply -replace=ADDRESS.")
 	}
 	m.observe(progress)
 	m.defaults()

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
@@ -49,9 +50,16 @@ func newTaskSchema(ctx context.Context) schema.Schema {
 		"run":   scriptAttribute("The commands of the task, for a shell; required without `yaml`."),
 		"setup": computed(scriptAttribute("Commands that each pod runs once, before `run`.")),
 		"num_nodes": schema.Int64Attribute{
-			MarkdownDescription: "Number of pods, each with all the resources; 1 by default. Several pods start together; if one fails, all run again.",
+			MarkdownDescription: "Number of pods; 1 by default. Each pod requests the full `accelerators`, `cpus` and `memory`. Several pods start together; if one fails, all are restarted, or, with `rejoin`, that one.",
 			Optional:            true,
 			Computed:            true,
+		},
+		"rejoin": schema.BoolAttribute{
+			MarkdownDescription: "Whether the commands of the other nodes continue when the command of a node fails or its pod is lost: the new pod runs the command again, which rejoins them, as `torchrun` does with `--rdzv-backend=c10d`. " +
+				"All run again if the first node is lost, or if a command has already succeeded. `SKYPILOT_NODE_IPS` of the commands that continue keeps the old address of the replaced node. False by default: all run again. Only with `num_nodes` greater than 1.",
+			Optional: true,
+			Computed: true,
+			Default:  booldefault.StaticBool(false),
 		},
 		"env": schema.MapAttribute{
 			MarkdownDescription: "Environment variables of the commands, in addition to those of the file. The value is stored in the state in plain text: do not use it for secrets.",

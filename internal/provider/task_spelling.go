@@ -71,42 +71,42 @@ func (r *taskResource) same(ctx context.Context) func(a, b tftypes.Value) bool {
 // settle sets attributes that are not configured: to null if the file sets them, or to their defaults. A state that is
 // read from a cluster has no configuration, so that only its null attributes are set.
 func (m *taskModel) settle(ctx context.Context, config, prior *taskModel, version string) {
-	said, mayBeSaid := task.Task{}, m.YAML.IsUnknown()
-	if !mayBeSaid {
+	file, fileUnknown := task.Task{}, m.YAML.IsUnknown()
+	if !fileUnknown {
 		a, _ := m.spec(ctx) // a file that cannot be read is refused elsewhere
-		said = a.file
+		file = a.file
 	}
 	text := func(to *types.String, configured types.String, inFile bool, byDefault string) {
 		switch {
 		case !configured.IsNull():
 		case inFile:
 			*to = types.StringNull()
-		case mayBeSaid:
+		case fileUnknown:
 			*to = types.StringUnknown()
 		default:
 			*to = types.StringValue(byDefault)
 		}
 	}
-	text(&m.Setup, config.Setup, said.Setup != "", "")
-	text(&m.Image, config.Image, said.Image != "", task.KeepDefaultImage(prior.Image.ValueString()))
+	text(&m.Setup, config.Setup, file.Setup != "", "")
+	text(&m.Image, config.Image, file.Image != "", task.KeepDefaultImage(prior.Image.ValueString()))
 	if config.TrainerImage.IsNull() {
 		m.TrainerImage = types.StringValue(task.KeepDefaultTrainerImage(prior.TrainerImage.ValueString(), version))
 	}
 	recovery := attributesOf(taskSchema(ctx).Attributes["recovery"].GetType())
 	switch {
 	case !config.NumNodes.IsNull():
-	case said.NumNodes > 1:
+	case file.NumNodes > 1:
 		m.NumNodes = types.Int64Null()
-	case mayBeSaid:
+	case fileUnknown:
 		m.NumNodes = types.Int64Unknown()
 	default:
 		m.NumNodes = types.Int64Value(1)
 	}
-	switch r := said.Recovery; {
+	switch r := file.Recovery; {
 	case !config.Recovery.IsNull():
 	case r.MaxRestartsOnErrors != 0 || len(r.RecoverOnExitCodes) > 0:
 		m.Recovery = types.ObjectNull(recovery)
-	case mayBeSaid:
+	case fileUnknown:
 		m.Recovery = types.ObjectUnknown(recovery)
 	default:
 		nothing := map[string]attr.Value{}
@@ -116,17 +116,17 @@ func (m *taskModel) settle(ctx context.Context, config, prior *taskModel, versio
 		m.Recovery = types.ObjectValueMust(recovery, nothing)
 	}
 	if config.ImagePullPolicy.IsNull() {
-		m.ImagePullPolicy = m.pullPolicy(said, mayBeSaid)
+		m.ImagePullPolicy = m.pullPolicy(file, fileUnknown)
 	}
 }
 
 // pullPolicy is Kubernetes' default for the images of the task; null where the image of a gang's supervisor has
 // another.
-func (m *taskModel) pullPolicy(said task.Task, mayBeSaid bool) types.String {
-	if m.Image.IsUnknown() || m.TrainerImage.IsUnknown() || m.NumNodes.IsUnknown() || mayBeSaid {
+func (m *taskModel) pullPolicy(file task.Task, fileUnknown bool) types.String {
+	if m.Image.IsUnknown() || m.TrainerImage.IsUnknown() || m.NumNodes.IsUnknown() || fileUnknown {
 		return types.StringUnknown()
 	}
-	t := said
+	t := file
 	if !m.Image.IsNull() {
 		t.Image = m.Image.ValueString()
 	}

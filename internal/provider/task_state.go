@@ -31,8 +31,8 @@ func withoutLabels(job *batchv1.Job, file map[string]string, attribute types.Map
 	job = job.DeepCopy()
 	maps.DeleteFunc(job.Labels, func(key, value string) bool {
 		inFile, ok := file[key]
-		_, said := attribute.Elements()[key]
-		return ok && inFile == value && !said
+		_, configured := attribute.Elements()[key]
+		return ok && inFile == value && !configured
 	})
 	return job
 }
@@ -77,6 +77,7 @@ func (m *taskModel) readTask(ctx context.Context, live task.Task, imported bool)
 	if prior.NumNodes != live.NumNodes {
 		m.NumNodes = types.Int64Value(int64(live.NumNodes))
 	}
+	m.Rejoin = types.BoolValue(live.Rejoin)
 	for value, of := range map[*types.Map]struct{ was, is map[string]string }{
 		&m.Envs: {prior.Envs, live.Envs}, &m.Workdir: {prior.Workdir, live.Workdir}, &m.NodeSelector: {prior.NodeSelector, live.NodeSelector},
 	} {
@@ -135,8 +136,8 @@ func (m *taskModel) readTask(ctx context.Context, live task.Task, imported bool)
 
 // queueSeen is the queue of a task from the user's view: it is no change if Kueue has put a task into the namespace's
 // default queue.
-func queueSeen(asked, live string) string {
-	if asked == "" && live == trainingjob.DefaultQueue {
+func queueSeen(configured, live string) string {
+	if configured == "" && live == trainingjob.DefaultQueue {
 		return ""
 	}
 	return live

@@ -39,6 +39,9 @@ func drawTask(t *rapid.T) task.Task {
 	if d.Queue != "" {
 		d.Topology = drawTopology(t)
 	}
+	if d.NumNodes > 1 {
+		d.Rejoin = rapid.Bool().Draw(t, "rejoin")
+	}
 	if rapid.Bool().Draw(t, "has workdir") {
 		d.Workdir = map[string]string{"a/b.py": "pass\n", "c": ""}
 	}
@@ -217,12 +220,12 @@ func TestAttributesAndTheFileTogether(t *testing.T) {
 	model.Run, model.NumNodes = types.StringValue("echo"), types.Int64Value(3)
 	model.Envs = types.MapValueMust(types.StringType, map[string]attr.Value{"A": types.StringValue("b")})
 	a, _ = model.spec(ctx)
-	var said []string
+	var overlapping []string
 	for _, at := range a.contradicted {
-		said = append(said, at.String())
+		overlapping = append(overlapping, at.String())
 	}
-	if want := []string{"run", `env["A"]`, "num_nodes"}; !slices.Equal(said, want) {
-		t.Fatalf("attributes that the file sets too are %v, want %v", said, want)
+	if want := []string{"run", `env["A"]`, "num_nodes"}; !slices.Equal(overlapping, want) {
+		t.Fatalf("attributes that the file sets too are %v, want %v", overlapping, want)
 	}
 }
 
@@ -336,11 +339,11 @@ func TestTheProgressOfATask(t *testing.T) {
 }
 
 func TestADefaultQueueIsNoChange(t *testing.T) {
-	for _, c := range []struct{ asked, live, want string }{
+	for _, c := range []struct{ configured, live, want string }{
 		{"", trainingjob.DefaultQueue, ""}, {"", "other", "other"}, {"user-queue", trainingjob.DefaultQueue, trainingjob.DefaultQueue}, {"user-queue", "", ""},
 	} {
-		if got := queueSeen(c.asked, c.live); got != c.want {
-			t.Errorf("asked for %q, found %q: seen %q, want %q", c.asked, c.live, got, c.want)
+		if got := queueSeen(c.configured, c.live); got != c.want {
+			t.Errorf("configured %q, found %q: seen %q, want %q", c.configured, c.live, got, c.want)
 		}
 	}
 }

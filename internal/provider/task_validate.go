@@ -35,7 +35,7 @@ func (r *taskResource) ValidateConfig(ctx context.Context, req resource.Validate
 		return
 	}
 	if given := model.SecretsWO; !given.IsNull() && !given.IsUnknown() && len(given.Elements()) == 0 {
-		resp.Diagnostics.AddAttributeError(path.Root("secrets_wo"), "No secrets", "secrets_wo is empty; name an environment variable in it, or leave it and secrets_wo_version out.")
+		resp.Diagnostics.AddAttributeError(path.Root("secrets_wo"), "No secrets", "secrets_wo is empty. Add an environment variable to it, or remove it and secrets_wo_version.")
 	}
 	for _, at := range a.contradicted {
 		resp.Diagnostics.AddAttributeError(at, "Conflicting configuration", fmt.Sprintf("%s is also set by the task file. Remove one of the two.", at))
@@ -46,7 +46,7 @@ func (r *taskResource) ValidateConfig(ctx context.Context, req resource.Validate
 	t, at := a.complete(r.version), attributeOrFile(req.Config.Raw)
 	appendProblems(&resp.Diagnostics, invalidTask, t.Problems(), at, known)
 	for _, warning := range a.warnings {
-		resp.Diagnostics.AddAttributeWarning(path.Root("yaml"), "Something in the task file has no effect", fmt.Sprintf("Line %d: %s.", warning.Line, warning.Message))
+		resp.Diagnostics.AddAttributeWarning(path.Root("yaml"), "Setting without effect in the task file", fmt.Sprintf("Line %d: %s.", warning.Line, warning.Message))
 	}
 	appendSuspicions(&resp.Diagnostics, t.Warnings(), at, known)
 }

@@ -22,12 +22,12 @@ func newTopology() func() resource.Resource {
 		in: func(client *cluster.Client, _ string) cluster.Resource[*kueue.Topology] {
 			return client.Kueue().Topologies()
 		},
-		madeAnew: "workloads that were placed by it stay where they are",
-		problems: validation.ValidateTopology,
-		changes:  validation.ValidateTopologyUpdate,
-		fact:     noAttributes[*kueue.Topology],
-		holders:  flavorsWithTopology,
-		release:  "Delete these flavors: topology_name cannot change once it is set.",
+		madeAnew:          "workloads that were placed by it stay on their nodes",
+		problems:          validation.ValidateTopology,
+		changes:           validation.ValidateTopologyUpdate,
+		plannedAttributes: noAttributes[*kueue.Topology],
+		holders:           flavorsWithTopology,
+		release:           "Delete these flavors: topology_name cannot change once it is set.",
 	})
 }
 

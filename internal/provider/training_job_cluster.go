@@ -26,7 +26,7 @@ type trainingJobCluster struct {
 func newTrainingJobCluster(client *cluster.Client, about subject) *trainingJobCluster {
 	return &trainingJobCluster{jobCluster{client: client, subject: about, jobKind: jobKind{
 		noun: "Training job", word: "job", label: trainingjob.LabelJobName,
-		account: "The job's master gets a ServiceAccount of its own, with a Role of what it does",
+		account: "The job's master gets its own ServiceAccount, with a Role that has the permissions that it needs",
 		lossOf:  trainingjob.LossOf, reserved: trainingjob.ReservedLabel, fields: []string{"spec.activeDeadlineSeconds"},
 	}}}
 }
@@ -50,7 +50,7 @@ func (c *trainingJobCluster) render(d trainingjob.Definition) (*trainingjob.Obje
 	var diags diag.Diagnostics
 	credentials, err := trainingjob.NewCredentials(rand.Reader, time.Now(), trainingjob.MasterName(d.Job.Name))
 	if err != nil {
-		diags.AddError("Cannot make the job's credentials", err.Error())
+		diags.AddError("Cannot create the job's credentials", err.Error())
 		return nil, diags
 	}
 	objects, err := trainingjob.Render(d, credentials)
@@ -115,14 +115,14 @@ func (c *trainingJobCluster) update(
 	var checked *batchv1.Job
 	err = c.patchJob(ctx, ref, changes, func(job *batchv1.Job) error {
 		checked = job
-		asked, err := cluster.Get(ctx, c.client, configMaps, desired.Name)
+		configMap, err := cluster.Get(ctx, c.client, configMaps, desired.Name)
 		if unread(err) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		return check(job, asked)
+		return check(job, configMap)
 	})
 	if err == nil {
 		_, err = cluster.Apply(ctx, c.client, configMaps, desired, cluster.ApplyOptions[*corev1.ConfigMap]{

@@ -20,24 +20,24 @@ func TestTheDrawnDefinitionsSetEveryFieldOfAJob(t *testing.T) {
 		"Labels":         "are read from the Job",
 		"Annotations":    "are read from the Job",
 	}
-	said := map[string]bool{}
+	fields := map[string]bool{}
 	for seed := range 300 {
-		say(reflect.ValueOf(rapid.Custom(drawDefinition).Example(seed)), "", said)
+		recordFields(reflect.ValueOf(rapid.Custom(drawDefinition).Example(seed)), "", fields)
 	}
-	for _, field := range slices.Sorted(maps.Keys(said)) {
-		if !said[field] && elsewhere[field] == "" {
+	for _, field := range slices.Sorted(maps.Keys(fields)) {
+		if !fields[field] && elsewhere[field] == "" {
 			t.Errorf("drawDefinition never sets %s", field)
 		}
 	}
 	for field, why := range elsewhere {
-		if drawn, known := said[field]; drawn || !known {
+		if drawn, known := fields[field]; drawn || !known {
 			t.Errorf("%s, which %s, is drawn or is no field", field, why)
 		}
 	}
 }
 
 // say notes for every field of package trainingjob's types whether a value sets it; an absent value sets none.
-func say(v reflect.Value, path string, said map[string]bool) {
+func recordFields(v reflect.Value, path string, fields map[string]bool) {
 	ours := func(t reflect.Type) bool {
 		return t.Kind() == reflect.Struct && t.PkgPath() == reflect.TypeFor[trainingjob.Definition]().PkgPath()
 	}
@@ -48,20 +48,20 @@ func say(v reflect.Value, path string, said map[string]bool) {
 			if t.Field(i).Anonymous {
 				below = path
 			}
-			say(v.Field(i), below, said)
+			recordFields(v.Field(i), below, fields)
 		}
 	case t.Kind() == reflect.Pointer && ours(t.Elem()):
 		if v.IsNil() {
 			v = reflect.New(t.Elem())
 		}
-		say(v.Elem(), path, said)
+		recordFields(v.Elem(), path, fields)
 	case t.Kind() == reflect.Slice && ours(t.Elem()):
-		say(reflect.Zero(t.Elem()), path, said)
+		recordFields(reflect.Zero(t.Elem()), path, fields)
 		for i := range v.Len() {
-			say(v.Index(i), path, said)
+			recordFields(v.Index(i), path, fields)
 		}
 	default:
-		said[path] = said[path] || !v.IsZero()
+		fields[path] = fields[path] || !v.IsZero()
 	}
 }
 

@@ -99,7 +99,7 @@ func (d *trainingJobData) Read(ctx context.Context, req datasource.ReadRequest, 
 	job, err := cluster.Get(ctx, client, client.Kubernetes().BatchV1().Jobs(namespace), name)
 	if apierrors.IsNotFound(err) {
 		resp.Diagnostics.AddError("Training job not found", fmt.Sprintf(
-			"Job %s/%s does not exist. Where this configuration makes it, refer to the resource, whose attributes say the same: elastic_training_job.NAME.phase.", namespace, name))
+			"Job %s/%s does not exist. If this configuration creates the job, use the resource's attributes instead: elastic_training_job.NAME.phase.", namespace, name))
 		return
 	}
 	if err != nil {

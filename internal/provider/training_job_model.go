@@ -77,7 +77,8 @@ func (m *trainingJobModel) definition(ctx context.Context) (trainingjob.Definiti
 			Name: m.Name.ValueString(), Namespace: namespaceOf(m.Namespace),
 			Model:  trainingjob.Model{Name: trained.Name.ValueString()},
 			Output: m.Output.ValueString(), Checkpoint: r.checkpoint(m.Checkpoint), Evaluation: r.evaluation(m.Evaluation),
-			Command: r.words(workers.Command), Elastic: elasticOf(workers.Elastic), Restart: workers.restart(), Step: workers.step(),
+			Command: r.words(workers.Command), Elastic: elasticOf(workers.Elastic), Restart: workers.restart(),
+			ProcessesPerWorker: countOrZero(workers.Processes), Step: countOrZero(workers.Step),
 		},
 		ModelText: trained.File.ValueString(),
 		Labels:    r.texts(m.Labels), Annotations: r.texts(m.Annotations),
@@ -106,11 +107,8 @@ func (m *trainingJobModel) definition(ctx context.Context) (trainingjob.Definiti
 		d.Job.Training = trainingjob.Training{Epochs: 1, GradsToWait: trainingjob.DefaultGradsToWait, Seed: 1}
 		r.decode(path.Root("training"), m.Training, &d.Job.Training)
 	}
-	if n := trainingjob.Accelerators(d.Workers.Resources); n > 1 && d.Job.Restarts() && workers.Processes.IsNull() {
-		if d.Job.Restart == nil {
-			d.Job.Restart = &trainingjob.Restart{}
-		}
-		d.Job.Restart.Processes = n
+	if n := trainingjob.Accelerators(d.Workers.Resources); n > 1 && d.Job.OwnGroup() && workers.Processes.IsNull() {
+		d.Job.ProcessesPerWorker = n
 	}
 	return d, r.diags
 }
@@ -127,12 +125,12 @@ func (r *expander) workers(object types.Object) workersModel {
 
 // restart is what only a command that is restarted has; nil if all of it is as it is by default.
 func (m workersModel) restart() *trainingjob.Restart {
-	return trainingjob.Restart{Processes: int(m.Processes.ValueInt64()), IntervalSeconds: m.RestartInterval.ValueInt64()}.Canonical()
+	return trainingjob.Restart{IntervalSeconds: m.RestartInterval.ValueInt64()}.Canonical()
 }
 
-// step is as in job.json, where 1 is left out.
-func (m workersModel) step() int {
-	if n := int(m.Step.ValueInt64()); n != 1 {
+// countOrZero is as in job.json, where 1 is left out.
+func countOrZero(value types.Int64) int {
+	if n := int(value.ValueInt64()); n != 1 {
 		return n
 	}
 	return 0

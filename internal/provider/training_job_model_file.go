@@ -21,7 +21,7 @@ func checkModelFile(d trainingjob.Definition) diag.Diagnostics {
 	_, report, err := modelfile.Load(at.String(), []byte(d.ModelText), modelfile.Options{LearningRate: d.Job.Training.LearningRate})
 	if err != nil {
 		diags.AddAttributeError(at, "Invalid model file", fmt.Sprintf("%s.\n\n"+
-			"elastic-trainer model FILE says the same of the file, and shows the layers of one that is right. A script of another framework, such as PyTorch, needs workers.command.", err))
+			"To check a model file and show its layers, run elastic-trainer model FILE. A script of another framework, such as PyTorch, needs workers.command.", err))
 		return diags
 	}
 	for _, warning := range report.Warnings {

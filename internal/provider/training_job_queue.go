@@ -30,7 +30,7 @@ func (c *trainingJobCluster) checkQueue(ctx context.Context, d trainingjob.Defin
 	}
 	at, q := path.Root("queue"), d.Queue
 	diags.Append(c.checkLocalQueue(ctx, at.AtName("name"), d.Job.Namespace, q.Name,
-		", so nothing would queue the job's pods: they would run at once, and the job would end with that reason.")...)
+		", so the job's pods would not be queued: they would start immediately, and the job would fail for this reason.")...)
 	if diags.HasError() {
 		return diags
 	}
@@ -45,7 +45,7 @@ func (c *trainingJobCluster) checkQueue(ctx context.Context, d trainingjob.Defin
 const defaultQueueInTheWay = "The namespace has a default queue"
 
 func defaultQueueDetail(d trainingjob.Definition) string {
-	return fmt.Sprintf("Namespace %s has a LocalQueue named %q. Kueue assigns every Job that names no queue to it, and would queue the two Jobs of this job there separately, "+
+	return fmt.Sprintf("Namespace %s has a LocalQueue named %q. Kueue assigns every Job without a queue to it, and would queue the two Jobs of this job separately there, "+
 		"instead of their pods in %q: the master and the minimum workers could then never be admitted together. Use a namespace without such a queue, or give that queue another name.",
 		d.Job.Namespace, trainingjob.DefaultQueue, d.Queue.Name)
 }
@@ -144,7 +144,7 @@ func explainQueue(pods []corev1.Pod, workloads []kueue.Workload) []string {
 
 // whyQueued is the reason why a workload waits, "" for one that does not wait.
 func whyQueued(w *kueue.Workload) string {
-	s := standingOf(w)
+	s := workloadStatusOf(w)
 	if s.phase == workloadAdmitted || s.phase == workloadFinished {
 		return ""
 	}

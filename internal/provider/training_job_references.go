@@ -14,8 +14,8 @@ import (
 )
 
 // checkReferences warns about missing objects that the job needs: classes, a queue, a node that is large enough. It
-// fails a plan only where master_priority_check asks for it. If nothing is planned, it checks only the queue, which others share; made is true if the job will
-// be created, even as a replacement.
+// fails a plan only where master_priority_check asks for it. If nothing is planned, it checks only the queue, which
+// others share; made is true if the job will be created, even as a replacement.
 func (r *trainingJob) checkReferences(ctx context.Context, stateRaw, planRaw tftypes.Value, plan *trainingJobModel, made bool) diag.Diagnostics {
 	var diags diag.Diagnostics
 	d, problems := plan.definition(ctx)
@@ -79,7 +79,7 @@ func (r *trainingJob) checkMasterPriority(ctx context.Context, d trainingjob.Def
 	}
 	at, summary := path.Root("master").AtName("priority_class_name"), "The master has no higher priority than its workers"
 	detail := fmt.Sprintf("The priority of the master is %d (%s), that of its workers %d (%s). The scheduler may then preempt the master, which stops the job, "+
-		"where the loss of a worker would only slow it down. Give the master a PriorityClass with a higher value.",
+		"instead of a worker, which only slows it down. Set a PriorityClass with a higher value for the master.",
 		master, classOrDefault(d.Master.PriorityClassName), workers, classOrDefault(d.Workers.PriorityClassName))
 	if check == masterPriorityError {
 		diags.AddAttributeError(at, summary, detail+` This is an error because of master_priority_check = "error".`)
@@ -107,16 +107,16 @@ func (c *connection) podPriority(ctx context.Context, class string) (value int32
 	if listed.err != nil {
 		return 0, false
 	}
-	facts := maps.Clone(listed.facts)
+	attributes := maps.Clone(listed.attributes)
 	c.planned.mu.Lock()
-	for ref, f := range c.planned.facts {
+	for ref, f := range c.planned.attributes {
 		if ref.kind == aPriorityClass {
-			facts[ref.name] = f
+			attributes[ref.name] = f
 		}
 	}
 	c.planned.mu.Unlock()
 	found := false
-	for _, f := range facts {
+	for _, f := range attributes {
 		if f.isDefault && (!found || f.value < value) { // of several, Kubernetes takes the lowest
 			value, found = f.value, true
 		}
@@ -134,9 +134,9 @@ func (r *trainingJob) checkDefaultQueue(ctx context.Context, d trainingjob.Defin
 		diags.AddAttributeWarning(path.Root("queue"), defaultQueueInTheWay, defaultQueueDetail(d)+" While that queue exists the job cannot be created.")
 		return diags
 	}
-	diags.AddAttributeWarning(path.Root("namespace"), "The job will be queued", fmt.Sprintf(
-		"Namespace %s has a LocalQueue named %q, to which Kueue assigns every Job and pod that names no queue. The master and each worker will wait there separately; "+
-			"the master counts as any other workload, and may be evicted for its own workers. Use a namespace without such a queue, or a queue of another name and attribute queue.",
+	diags.AddAttributeWarning(path.Root("namespace"), "Job will be queued by default", fmt.Sprintf(
+		"Namespace %s has a LocalQueue named %q, to which Kueue assigns every Job and pod without a queue. The master and each worker will wait there separately; "+
+			"the master is an ordinary workload there, and may be evicted for its own workers. Use a namespace without such a queue, or set queue to a LocalQueue with another name.",
 		d.Job.Namespace, trainingjob.DefaultQueue))
 	return diags
 }
@@ -146,7 +146,7 @@ func (r *trainingJob) checkDefaultQueue(ctx context.Context, d trainingjob.Defin
 func (r *trainingJob) checkQueueReferences(ctx context.Context, d trainingjob.Definition) diag.Diagnostics {
 	var diags diag.Diagnostics
 	at, q := path.Root("queue"), d.Queue
-	diags.Append(r.connection.checkReference(ctx, at.AtName("name"), reference{aLocalQueue, d.Job.Namespace, q.Name}, "Until it exists the job waits.")...)
+	diags.Append(r.connection.checkReference(ctx, at.AtName("name"), reference{aLocalQueue, d.Job.Namespace, q.Name}, "Until it exists, the job waits.")...)
 	burst, minimum := reference{kind: aWorkloadPriorityClass, name: q.PriorityClass}, reference{kind: aWorkloadPriorityClass, name: q.MinPriorityClass}
 	const otherwise = "Without it the job cannot be created."
 	diags.Append(r.connection.checkReference(ctx, at.AtName("workload_priority_class"), burst, otherwise)...)
@@ -158,7 +158,7 @@ func (r *trainingJob) checkQueueReferences(ctx context.Context, d trainingjob.De
 	high, isHigh, _ := r.connection.findReference(ctx, minimum)
 	if isLow && isHigh && high.value <= low.value && burst != minimum {
 		diags.AddAttributeWarning(at.AtName("min_workload_priority_class"), "The minimum workers have no higher priority", fmt.Sprintf(
-			"WorkloadPriorityClass %q has value %d and %q, of the workers above the minimum, %d. Kueue may then evict the master with the minimum workers, which stops the job, where it could take a worker above the minimum.",
+			"WorkloadPriorityClass %q has value %d and %q, of the workers above the minimum, %d. Kueue may then evict the master with the minimum workers, which stops the job, instead of a worker above the minimum.",
 			q.MinPriorityClass, high.value, q.PriorityClass, low.value))
 	}
 	return diags

@@ -144,8 +144,8 @@ func (c *trainingJobCluster) restart(ctx context.Context, ref trainingjob.JobRef
 			err := c.client.Kubernetes().CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}})
 			if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 				summary, detail := cluster.Explain(c.client.Wrap("delete", jobparts.Ref(pod), err))
-				diags.AddError(summary, fmt.Sprintf("%s\n\nThe missing objects are created, and this pod cannot use them until it starts again. "+
-					"Delete the pods of the job that run: kubectl delete pods -n %s -l %s=%s", detail, ref.Namespace, trainingjob.LabelJobName, ref.Name))
+				diags.AddError(summary, fmt.Sprintf("%s\n\nThe missing objects are created again, but this pod cannot use them until it restarts. "+
+					"Delete the job's running pods: kubectl delete pods -n %s -l %s=%s", detail, ref.Namespace, trainingjob.LabelJobName, ref.Name))
 				return diags
 			}
 		}

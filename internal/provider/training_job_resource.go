@@ -134,13 +134,13 @@ func (r *trainingJob) Read(ctx context.Context, req resource.ReadRequest, resp *
 }
 
 // checkTrainingJob refuses an update that would overwrite what others have changed since its plan was made.
-func checkTrainingJob(ctx context.Context, client *cluster.Client, req resource.UpdateRequest, job *batchv1.Job, asked *corev1.ConfigMap) error {
-	live, err := trainingjob.ParseDefinition(asked)
+func checkTrainingJob(ctx context.Context, client *cluster.Client, req resource.UpdateRequest, job *batchv1.Job, configMap *corev1.ConfigMap) error {
+	live, err := trainingjob.ParseDefinition(configMap)
 	if err != nil {
 		return err
 	}
 	live.ActiveDeadlineSeconds = job.Spec.ActiveDeadlineSeconds
-	return trainingJobDrift(ctx).check(ctx, client, req, job, asked, func(from tftypes.Value) (values, diag.Diagnostics) {
+	return trainingJobDrift(ctx).check(ctx, client, req, job, configMap, func(from tftypes.Value) (values, diag.Diagnostics) {
 		var m trainingJobModel
 		seen := tfsdk.State{Schema: req.State.Schema, Raw: from}
 		diags := seen.Get(ctx, &m)
@@ -158,18 +158,18 @@ func (m *trainingJobModel) read(ctx context.Context, client *cluster.Client, job
 	m.UID = types.StringValue(string(job.UID))
 	diags := m.readMetadata(client, job, trainingjob.ReservedLabel)
 
-	asked, err := cluster.Get(ctx, client, kube.CoreV1().ConfigMaps(job.Namespace), trainingjob.ConfigMapName(job.Name))
+	configMap, err := cluster.Get(ctx, client, kube.CoreV1().ConfigMaps(job.Namespace), trainingjob.ConfigMapName(job.Name))
 	switch {
 	case apierrors.IsNotFound(err) && imported:
-		diags.AddError(fmt.Sprintf("Job %s/%s is no training job", job.Namespace, job.Name), fmt.Sprintf(
-			"There is no ConfigMap %s/%s, with which this provider creates every training job. Other Jobs cannot be imported.",
+		diags.AddError(fmt.Sprintf("Job %s/%s is not a training job", job.Namespace, job.Name), fmt.Sprintf(
+			"ConfigMap %s/%s, which every training job of this provider has, does not exist. Other Jobs cannot be imported.",
 			job.Namespace, trainingjob.ConfigMapName(job.Name)))
 		return diags
 	case apierrors.IsNotFound(err): // readParts reports it, unless the job has ended and does not need it
 	case err != nil:
 		m.subject().explain(&diags, err)
 	default:
-		definition, err := trainingjob.ParseDefinition(asked)
+		definition, err := trainingjob.ParseDefinition(configMap)
 		if err != nil {
 			diags.AddError(fmt.Sprintf("Cannot read training job %s/%s", job.Namespace, job.Name),
 				err.Error()+". Only Jobs that this provider created can be imported. For one of these, restore the ConfigMap, or replace the job.")
@@ -258,8 +258,8 @@ func (r *trainingJob) Update(ctx context.Context, req resource.UpdateRequest, re
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	resp.Diagnostics.Append(c.update(ctx, model.ref(), before, definition, func(job *batchv1.Job, asked *corev1.ConfigMap) error {
-		return checkTrainingJob(ctx, client, req, job, asked)
+	resp.Diagnostics.Append(c.update(ctx, model.ref(), before, definition, func(job *batchv1.Job, configMap *corev1.ConfigMap) error {
+		return checkTrainingJob(ctx, client, req, job, configMap)
 	})...)
 	if !resp.Diagnostics.HasError() {
 		resp.Diagnostics.Append(c.changePrefix(ctx, model.ref(), prior.GenerateName, model.GenerateName)...)

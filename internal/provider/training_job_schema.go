@@ -59,8 +59,8 @@ func newTrainingJobSchema(ctx context.Context) schema.Schema {
 			Attributes:          podAttributes("100m", "1024Mi"),
 		}),
 		"master_priority_check": schema.StringAttribute{
-			MarkdownDescription: "What a plan does if the scheduler may preempt the master as soon as a worker, because the value of its PriorityClass is not higher than that of the workers': " +
-				"`warn` (default; not if neither has a class), report an `error`, or nothing (`off`). A priority that is not known during the plan is not checked. Changes in place.",
+			MarkdownDescription: "What a plan does if the scheduler may preempt the master instead of a worker, because the value of its PriorityClass is not higher than that of the workers': " +
+				"`warn` (default; no warning if neither has a class), report an `error`, or nothing (`off`). A priority that is not known during the plan is not checked. Changes in place.",
 			Optional:   true,
 			Computed:   true,
 			Default:    stringdefault.StaticString(masterPriorityWarn),
@@ -106,9 +106,9 @@ func observedAttributes() map[string]schema.Attribute {
 			"the Workload was deactivated), `Waiting` (fewer workers than the minimum), `Running`, `Evaluating`, " +
 			"`CannotSave` (the model cannot be written; the master retries), `Succeeded` or `Failed`."),
 		"message": observedText("Why the job waits or failed: the master's message, the queue's for a job that is queued, " +
-			"or the Job's if its rules ended it. Null while there is nothing to say."),
-		"steps_done":      observedInteger("Model updates done."),
-		"steps_total":     observedInteger("Model updates of the whole run."),
+			"or the Job's if its rules ended it. Null if there is no message."),
+		"steps_done":      observedInteger("Number of completed steps (model updates)."),
+		"steps_total":     observedInteger("Number of steps of the whole run."),
 		"workers_running": observedInteger("Workers that are connected and up to date."),
 		"workers_pending": observedInteger("Workers that wait to be scheduled or started."),
 		"preemptions":     observedInteger("Number of preempted workers."),
@@ -285,7 +285,7 @@ func trainingJobWorkersAttribute() schema.Attribute {
 		Validators: []validator.String{stringvalidator.OneOf(trainingjob.ElasticModes...)},
 	}
 	attributes["processes"] = schema.Int64Attribute{
-		MarkdownDescription: "With `elastic = \"restart\"`, number of processes of the command on each worker (torchrun's `--nproc-per-node`). By default one for each accelerator in `resources.limits`, and one without accelerators. Changing it replaces the job.",
+		MarkdownDescription: "With `elastic = \"collectives\"` or `\"restart\"`, number of processes of the script on each worker (torchrun's `--nproc-per-node`); each is a rank, with its own `LOCAL_RANK`. By default one for each accelerator in `resources.limits`, and one without accelerators. Changing it replaces the job.",
 		Optional:            true,
 		Validators:          []validator.Int64{int64validator.Between(1, trainingjob.MaxProcesses)},
 	}
@@ -295,7 +295,7 @@ func trainingJobWorkersAttribute() schema.Attribute {
 		Validators:          []validator.Int64{int64validator.Between(1, trainingjob.MaxWorkers)},
 	}
 	attributes["restart_interval_seconds"] = schema.Int64Attribute{
-		MarkdownDescription: fmt.Sprintf("With `elastic = \"restart\"`, how long the command runs at least before it is stopped because workers join; %d by default. Workers that leave or are lost do not wait. Changing it replaces the job.", trainingjob.DefaultRestartIntervalSeconds),
+		MarkdownDescription: fmt.Sprintf("With `elastic = \"restart\"`, minimum number of seconds for which the command runs before it is restarted for joining workers; %d by default. It is restarted immediately if a worker leaves or is lost. Changing it replaces the job.", trainingjob.DefaultRestartIntervalSeconds),
 		Optional:            true,
 		Validators:          []validator.Int64{int64validator.Between(1, trainingjob.MaxRestartIntervalSeconds)},
 	}
@@ -312,7 +312,7 @@ func trainingJobQueueAttribute() schema.Attribute {
 			"The master and the first `workers.min` workers are admitted and evicted together. Each further worker is queued separately, " +
 			"so Kueue can evict workers one by one, and the job continues with fewer workers. " +
 			"When Kueue evicts the master and the minimum workers, the other workers exit too, and the job continues when it is admitted again. " +
-			"Under a queue, the job's name may have at most 48 characters, and a change to `workers.min` or `workers.min_priority_class_name` replaces the job; " +
+			"Under a queue, a change to `workers.min` or `workers.min_priority_class_name` replaces the job; " +
 			"the pods of the minimum workers keep the settings from when the job was created. Changing it replaces the job.",
 		Optional: true,
 		Attributes: map[string]schema.Attribute{
@@ -395,7 +395,7 @@ func podAttributes(cpu, memory string) map[string]schema.Attribute {
 		"labels":      schema.MapAttribute{MarkdownDescription: "Labels of the pod.", ElementType: types.StringType, Optional: true, Validators: []validator.Map{labels{}}},
 		"annotations": schema.MapAttribute{MarkdownDescription: "Annotations of the pod.", ElementType: types.StringType, Optional: true, Validators: []validator.Map{annotations{}}},
 		"termination_grace_period_seconds": schema.Int64Attribute{
-			MarkdownDescription: "Seconds in which the pod can finish its current minibatch or step; 30 by default.",
+			MarkdownDescription: "Seconds between SIGTERM and SIGKILL, in which the pod can finish its current minibatch or step; 30 by default.",
 			Optional:            true,
 			Validators:          []validator.Int64{int64validator.AtLeast(0)},
 		},

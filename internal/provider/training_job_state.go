@@ -85,13 +85,13 @@ func (s observation) phase() trainingjob.Phase {
 	}
 }
 
-// message is why the job is in its phase, from whoever decided that: the queue, the Job's rules, or the master; "" where
-// there is nothing to say.
+// message is why the job is in its phase, from the component that decides that: the queue, the Job's rules, or the
+// master; "" where there is nothing to say.
 func (s observation) message() string {
 	phase := s.phase()
 	if s.group != nil && (phase == trainingjob.PhaseQueued || phase == trainingjob.PhaseSuspended) {
-		standing := standingOf(s.group)
-		return sentenceOf(standing.reason, standing.message)
+		status := workloadStatusOf(s.group)
+		return sentenceOf(status.reason, status.message)
 	}
 	if phase == trainingjob.PhaseFailed && s.status.Phase != trainingjob.PhaseFailed && s.job != nil {
 		if failed := trainingjob.JobCondition(s.job, batchv1.JobFailed); failed != nil {
@@ -102,7 +102,7 @@ func (s observation) message() string {
 }
 
 // isInactive reports whether a Workload was deactivated, which is how a user suspends a job in a queue.
-func isInactive(w *kueue.Workload) bool { return standingOf(w).phase == workloadInactive }
+func isInactive(w *kueue.Workload) bool { return workloadStatusOf(w).phase == workloadInactive }
 
 // readDefinition copies what the cluster holds if it differs in meaning from the state. Otherwise the state keeps the
 // user's spelling, and absent values stay absent.
@@ -134,7 +134,7 @@ func (m *trainingJobModel) readDefinition(ctx context.Context, live trainingjob.
 		m.Master = w.pod("master", live.Master, nil)
 	}
 	workersOf := func(d trainingjob.Definition) any {
-		return []any{d.Min, d.Max, d.MinPriorityClassName, d.Job.Command, d.Job.Elastic, d.Job.Restart, d.Job.Step, d.Workers}
+		return []any{d.Min, d.Max, d.MinPriorityClassName, d.Job.Command, d.Job.Elastic, d.Job.Restart, d.Job.ProcessesPerWorker, d.Job.Step, d.Workers}
 	}
 	if changed(workersOf(prior), workersOf(live), m.Workers.IsNull()) {
 		m.Workers = w.pod("workers", live.Workers, w.objectOf(withoutPod(attributesOf(w.attributes["workers"].GetType())), workersModel{
@@ -178,7 +178,7 @@ func (m *trainingJobModel) readDefinition(ctx context.Context, live trainingjob.
 
 // processesOf is null where it is as it is without being set.
 func processesOf(d trainingjob.Definition) types.Int64 {
-	if n := d.Job.Processes(); d.Job.Restarts() && n != max(1, trainingjob.Accelerators(d.Workers.Resources)) {
+	if n := d.Job.Processes(); d.Job.OwnGroup() && n != max(1, trainingjob.Accelerators(d.Workers.Resources)) {
 		return types.Int64Value(int64(n))
 	}
 	return types.Int64Null()

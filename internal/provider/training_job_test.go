@@ -185,9 +185,11 @@ func drawDefinition(t *rapid.T) trainingjob.Definition {
 			d.Job.Elastic, d.Job.Output = trainingjob.ElasticCollectives, "/output"
 			d.Job.Data.Training, d.Job.Data.Validation = "indices://mine?records=9", ""
 			d.Job.Step = rapid.SampledFrom([]int{0, 2}).Draw(t, "step")
+			d.Job.ProcessesPerWorker = rapid.SampledFrom([]int{0, 4}).Draw(t, "processes")
 		} else if rapid.Bool().Draw(t, "is restarted") {
 			d.Job.Elastic, d.Job.Data, d.Job.Training = trainingjob.ElasticRestart, trainingjob.Data{}, trainingjob.Training{}
-			d.Job.Restart = rapid.SampledFrom([]*trainingjob.Restart{nil, {Processes: 2}, {IntervalSeconds: 600}, {Processes: 4, IntervalSeconds: 5}}).Draw(t, "restart")
+			d.Job.Restart = rapid.SampledFrom([]*trainingjob.Restart{nil, {IntervalSeconds: 600}}).Draw(t, "restart")
+			d.Job.ProcessesPerWorker = rapid.SampledFrom([]int{0, 2}).Draw(t, "processes")
 			if rapid.Bool().Draw(t, "has its script in the image") {
 				d.ModelText = ""
 			}

@@ -207,7 +207,9 @@ func (c *trainingJobCluster) failure(ctx context.Context, ref trainingjob.JobRef
 
 // objectsOf are the UIDs of the objects of a job that Events are about: its Jobs, their pods, and Kueue's Workloads of
 // them.
-func (c *trainingJobCluster) objectsOf(ctx context.Context, ref trainingjob.JobRef, seen observation, pods []corev1.Pod, workloads []kueue.Workload) map[types.UID]bool {
+func (c *trainingJobCluster) objectsOf(
+	ctx context.Context, ref trainingjob.JobRef, seen observation, pods []corev1.Pod, workloads []kueue.Workload,
+) map[types.UID]bool {
 	objects := map[types.UID]bool{ref.UID: true}
 	for i := range pods {
 		objects[pods[i].UID] = true

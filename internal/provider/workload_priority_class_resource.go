@@ -22,20 +22,20 @@ func newWorkloadPriorityClass() func() resource.Resource {
 		in: func(client *cluster.Client, _ string) cluster.Resource[*kueue.WorkloadPriorityClass] {
 			return client.Kueue().WorkloadPriorityClasses()
 		},
-		madeAnew: "workloads that were made before keep their priority",
-		problems: validation.ValidateWorkloadPriorityClass,
-		changes:  validation.ValidateWorkloadPriorityClassUpdate,
-		fact:     workloadPriorityClassAttributes,
-		checks:   checkWorkloadPriorityClass,
+		madeAnew:          "existing workloads keep their priority",
+		problems:          validation.ValidateWorkloadPriorityClass,
+		changes:           validation.ValidateWorkloadPriorityClassUpdate,
+		plannedAttributes: workloadPriorityClassAttributes,
+		checks:            checkWorkloadPriorityClass,
 	})
 }
 
 func workloadPriorityClassSchema(ctx context.Context) schema.Schema {
 	return schema.Schema{
 		MarkdownDescription: "A WorkloadPriorityClass of Kueue: the priority of a workload in the queue. Jobs name it in their label `kueue.x-k8s.io/priority-class`.\n\n" +
-			"It decides who is admitted first, and whom preemption evicts; the pods' own priority (`elastic_priority_class`), by which the scheduler and the kubelet decide, is another matter. " +
-			"Whether anything is evicted at all is the ClusterQueue's `preemption`, which by default says `Never`.\n\n" +
-			"`value` changes in place, but for workloads to come: those that exist keep the number that they were made with, and only move when their job's label names another class.",
+			"It determines the order of admission and which workloads are preempted. The scheduler and the kubelet use another priority, that of the pods (`elastic_priority_class`). " +
+			"Workloads are evicted only if the ClusterQueue's `preemption` allows it; it is `Never` by default.\n\n" +
+			"A change of `value` applies to new workloads. Existing workloads keep their priority until their job's label names another class.",
 		Attributes: kueueAttributes(ctx, "Name of the class, as in a job's label.", map[string]schema.Attribute{
 			"value": schema.Int64Attribute{
 				MarkdownDescription: "The priority; higher values are more important. Changing it does not change existing workloads.",

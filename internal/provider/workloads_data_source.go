@@ -199,7 +199,7 @@ func rows(ctx context.Context, found []*kueue.Workload, queue string, places map
 
 // row converts a workload to a row of the data source.
 func row(ctx context.Context, w *kueue.Workload) (workloadModel, diag.Diagnostics) {
-	s := standingOf(w)
+	s := workloadStatusOf(w)
 	model := workloadModel{
 		Namespace: types.StringValue(w.Namespace), Name: types.StringValue(w.Name), UID: types.StringValue(string(w.UID)),
 		Queue:    textOrNull(string(w.Spec.QueueName)),

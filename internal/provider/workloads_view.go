@@ -26,28 +26,28 @@ const (
 	workloadFinished      = "Finished"
 )
 
-// standing is the phase of a workload, and the reason.
-type standing struct {
+// workloadStatus is the phase of a workload, and the reason.
+type workloadStatus struct {
 	phase   string
 	reason  string // a word of Kueue's; "" where there is nothing to give a reason for
 	message string // in a sentence
 }
 
-// standingOf reads a workload's conditions. It ignores the eviction of a workload that was admitted again.
-func standingOf(w *kueue.Workload) standing {
+// workloadStatusOf reads a workload's conditions. It ignores the eviction of a workload that was admitted again.
+func workloadStatusOf(w *kueue.Workload) workloadStatus {
 	condition := func(kind string) *metav1.Condition { return apimeta.FindStatusCondition(w.Status.Conditions, kind) }
 	isTrue := func(kind string) bool { return apimeta.IsStatusConditionTrue(w.Status.Conditions, kind) }
 	evicted := condition(kueue.WorkloadEvicted)
 	switch {
 	case isTrue(kueue.WorkloadFinished):
 		c := condition(kueue.WorkloadFinished)
-		return standing{workloadFinished, c.Reason, c.Message}
+		return workloadStatus{workloadFinished, c.Reason, c.Message}
 	case evicted != nil && evicted.Status == metav1.ConditionTrue && w.Status.Admission != nil:
-		return standing{workloadEvicting, evicted.Reason, evicted.Message}
+		return workloadStatus{workloadEvicting, evicted.Reason, evicted.Message}
 	case w.Spec.Active != nil && !*w.Spec.Active:
 		return inactive(evicted)
 	case isTrue(kueue.WorkloadAdmitted):
-		return standing{phase: workloadAdmitted}
+		return workloadStatus{phase: workloadAdmitted}
 	case isTrue(kueue.WorkloadQuotaReserved):
 		return awaitingChecks(w)
 	default:
@@ -55,15 +55,15 @@ func standingOf(w *kueue.Workload) standing {
 	}
 }
 
-func inactive(evicted *metav1.Condition) standing {
-	s := standing{workloadInactive, kueue.WorkloadDeactivated, "Somebody set spec.active to false; it is queued again when that is true."}
+func inactive(evicted *metav1.Condition) workloadStatus {
+	s := workloadStatus{workloadInactive, kueue.WorkloadDeactivated, "Somebody set spec.active to false; it is queued again when that is true."}
 	if evicted != nil && evicted.Status == metav1.ConditionTrue && evicted.Message != "" {
 		s.reason, s.message = evicted.Reason, evicted.Message
 	}
 	return s
 }
 
-func awaitingChecks(w *kueue.Workload) standing {
+func awaitingChecks(w *kueue.Workload) workloadStatus {
 	var open []string
 	for _, check := range w.Status.AdmissionChecks {
 		if check.State == kueue.CheckStateReady {
@@ -79,24 +79,24 @@ func awaitingChecks(w *kueue.Workload) standing {
 	if len(open) > 0 {
 		message = "Its quota is reserved; it waits for admission checks: " + strings.Join(open, ", ") + "."
 	}
-	return standing{workloadQuotaReserved, kueue.WorkloadAdmittedReasonUnsatisfiedAdmissionChecks, message}
+	return workloadStatus{workloadQuotaReserved, kueue.WorkloadAdmittedReasonUnsatisfiedAdmissionChecks, message}
 }
 
-func pendingWorkload(w *kueue.Workload) standing {
+func pendingWorkload(w *kueue.Workload) workloadStatus {
 	if by := w.Annotations[kueue.AdmissionGatedByAnnotation]; by != "" {
-		return standing{workloadPending, kueue.WorkloadAdmissionGated, "It is held back by " + by + "."}
+		return workloadStatus{workloadPending, kueue.WorkloadAdmissionGated, "It is held back by " + by + "."}
 	}
 	if requeued := apimeta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadRequeued); requeued != nil && requeued.Status == metav1.ConditionFalse {
-		s := standing{workloadPending, requeued.Reason, requeued.Message}
+		s := workloadStatus{workloadPending, requeued.Reason, requeued.Message}
 		if at := w.Status.RequeueState; at != nil && at.RequeueAt != nil {
 			s.message = strings.TrimSpace(s.message + fmt.Sprintf(" It is queued again at %s.", at.RequeueAt.UTC().Format(time.RFC3339)))
 		}
 		return s
 	}
 	if c := apimeta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadQuotaReserved); c != nil {
-		return standing{workloadPending, c.Reason, c.Message}
+		return workloadStatus{workloadPending, c.Reason, c.Message}
 	}
-	return standing{workloadPending, "", "Kueue has not processed it yet."}
+	return workloadStatus{workloadPending, "", "Kueue has not processed it yet."}
 }
 
 // waitsInQueue holds for a workload that stands in its ClusterQueue's order: neither finished, deactivated nor held
@@ -106,7 +106,7 @@ func waitsInQueue(w *kueue.Workload) bool {
 		return false
 	}
 	requeued := apimeta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadRequeued)
-	return standingOf(w).phase == workloadPending && (requeued == nil || requeued.Status != metav1.ConditionFalse)
+	return workloadStatusOf(w).phase == workloadPending && (requeued == nil || requeued.Status != metav1.ConditionFalse)
 }
 
 // positions are the places of waiting workloads in the order of their ClusterQueue: 1 is tried first. clusterQueues has

@@ -42,32 +42,32 @@ func TestWhereAWorkloadStandsAndWhy(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		workload *kueue.Workload
-		want     standing
+		want     workloadStatus
 	}{
-		"one that Kueue has not seen": {workload("w"), standing{workloadPending, "", "Kueue has not processed it yet."}},
+		"one that Kueue has not seen": {workload("w"), workloadStatus{workloadPending, "", "Kueue has not processed it yet."}},
 		"one without room": {
 			workload("w", isNot(kueue.WorkloadQuotaReserved, "Pending", "insufficient unused quota for cpu in flavor default, 3 more needed")),
-			standing{workloadPending, "Pending", "insufficient unused quota for cpu in flavor default, 3 more needed"},
+			workloadStatus{workloadPending, "Pending", "insufficient unused quota for cpu in flavor default, 3 more needed"},
 		},
 		"one whose queue is missing": {
 			workload("w", isNot(kueue.WorkloadQuotaReserved, "Inadmissible", "LocalQueue user-queue doesn't exist")),
-			standing{workloadPending, "Inadmissible", "LocalQueue user-queue doesn't exist"},
+			workloadStatus{workloadPending, "Inadmissible", "LocalQueue user-queue doesn't exist"},
 		},
 		"one that was preempted, and tried again": {
 			workload("w", preempted, isNot(kueue.WorkloadQuotaReserved, "Pending", "insufficient unused quota"), is(kueue.WorkloadRequeued, "Preempted", "")),
-			standing{workloadPending, "Pending", "insufficient unused quota"},
+			workloadStatus{workloadPending, "Pending", "insufficient unused quota"},
 		},
-		"one that is being preempted":              {holding(workload("w", reserved, is(kueue.WorkloadAdmitted, "Admitted", ""), preempted)), standing{workloadEvicting, "Preempted", preempted.Message}},
-		"one that is admitted":                     {holding(workload("w", reserved, is(kueue.WorkloadAdmitted, "Admitted", "The workload is admitted"))), standing{phase: workloadAdmitted}},
-		"one that was preempted and is back again": {holding(workload("w", reserved, is(kueue.WorkloadAdmitted, "Admitted", ""), isNot(kueue.WorkloadEvicted, "QuotaReserved", "Previously: …"))), standing{phase: workloadAdmitted}},
-		"one that has ended":                       {holding(workload("w", reserved, is(kueue.WorkloadAdmitted, "Admitted", ""), is(kueue.WorkloadFinished, "Succeeded", "Job finished successfully"))), standing{workloadFinished, "Succeeded", "Job finished successfully"}},
+		"one that is being preempted":              {holding(workload("w", reserved, is(kueue.WorkloadAdmitted, "Admitted", ""), preempted)), workloadStatus{workloadEvicting, "Preempted", preempted.Message}},
+		"one that is admitted":                     {holding(workload("w", reserved, is(kueue.WorkloadAdmitted, "Admitted", "The workload is admitted"))), workloadStatus{phase: workloadAdmitted}},
+		"one that was preempted and is back again": {holding(workload("w", reserved, is(kueue.WorkloadAdmitted, "Admitted", ""), isNot(kueue.WorkloadEvicted, "QuotaReserved", "Previously: …"))), workloadStatus{phase: workloadAdmitted}},
+		"one that has ended":                       {holding(workload("w", reserved, is(kueue.WorkloadAdmitted, "Admitted", ""), is(kueue.WorkloadFinished, "Succeeded", "Job finished successfully"))), workloadStatus{workloadFinished, "Succeeded", "Job finished successfully"}},
 		"one that waits for its pods' back-off": {
 			func() *kueue.Workload {
 				w := workload("w", is(kueue.WorkloadEvicted, "PodsReadyTimeout", "x"), isNot(kueue.WorkloadRequeued, "PodsReadyTimeout", "Exceeded the PodsReady timeout."))
 				w.Status.RequeueState = &kueue.RequeueState{RequeueAt: new(metav1.NewTime(time.Unix(3600, 0)))}
 				return w
 			}(),
-			standing{workloadPending, "PodsReadyTimeout", "Exceeded the PodsReady timeout. It is queued again at 1970-01-01T01:00:00Z."},
+			workloadStatus{workloadPending, "PodsReadyTimeout", "Exceeded the PodsReady timeout. It is queued again at 1970-01-01T01:00:00Z."},
 		},
 		"one that is held back": {
 			func() *kueue.Workload {
@@ -75,7 +75,7 @@ func TestWhereAWorkloadStandsAndWhy(t *testing.T) {
 				w.Annotations = map[string]string{kueue.AdmissionGatedByAnnotation: "example.com/review"}
 				return w
 			}(),
-			standing{workloadPending, kueue.WorkloadAdmissionGated, "It is held back by example.com/review."},
+			workloadStatus{workloadPending, kueue.WorkloadAdmissionGated, "It is held back by example.com/review."},
 		},
 		"one that a user has deactivated": {
 			func() *kueue.Workload {
@@ -83,7 +83,7 @@ func TestWhereAWorkloadStandsAndWhy(t *testing.T) {
 				w.Spec.Active = new(false)
 				return w
 			}(),
-			standing{workloadInactive, kueue.WorkloadDeactivated, "Somebody set spec.active to false; it is queued again when that is true."},
+			workloadStatus{workloadInactive, kueue.WorkloadDeactivated, "Somebody set spec.active to false; it is queued again when that is true."},
 		},
 		"one that took too long": {
 			func() *kueue.Workload {
@@ -91,7 +91,7 @@ func TestWhereAWorkloadStandsAndWhy(t *testing.T) {
 				w.Spec.Active = new(false)
 				return w
 			}(),
-			standing{workloadInactive, "DeactivatedDueToMaximumExecutionTimeExceeded", "exceeding the maximum execution time"},
+			workloadStatus{workloadInactive, "DeactivatedDueToMaximumExecutionTimeExceeded", "exceeding the maximum execution time"},
 		},
 		"one that waits for checks": {
 			func() *kueue.Workload {
@@ -101,11 +101,11 @@ func TestWhereAWorkloadStandsAndWhy(t *testing.T) {
 				}
 				return w
 			}(),
-			standing{workloadQuotaReserved, kueue.WorkloadAdmittedReasonUnsatisfiedAdmissionChecks, "Its quota is reserved; it waits for admission checks: capacity is Pending (asking the cloud), review is Retry."},
+			workloadStatus{workloadQuotaReserved, kueue.WorkloadAdmittedReasonUnsatisfiedAdmissionChecks, "Its quota is reserved; it waits for admission checks: capacity is Pending (asking the cloud), review is Retry."},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := standingOf(c.workload); got != c.want {
+			if got := workloadStatusOf(c.workload); got != c.want {
 				t.Errorf("got %+v\nwant %+v", got, c.want)
 			}
 		})

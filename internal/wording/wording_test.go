@@ -8,7 +8,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/wording"
 )
 
-func TestDurationsAreSaidInTheUnitThatSuitsThem(t *testing.T) {
+func TestDurationsAreWrittenInASuitableUnit(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		0:                         "0 ms",
 		41 * time.Millisecond:     "41 ms",

@@ -27,38 +27,39 @@ module receives them, so that it can end a collective that hangs, whatever the s
 """
 
 import contextlib
-import ctypes
 import fcntl
 import json
 import os
 import queue
 import random
 import re
-import signal
 import socket
 import struct
 import sys
 import threading
+import time
 import traceback
 from datetime import timedelta
 from types import TracebackType
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Type, TypeVar
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Type, TypeVar, Union
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
-from torch.utils.data import DataLoader
 from torch.utils.data.dataloader import default_collate
 
-from elastic_training import mix
+from . import evaluation, mix
+from .data import Plan, Ranges, Reader, Sockets, iterable_only, plan_of, seed_all, socket_of, sockets, to_device
 
-__all__ = ["Job", "Step", "init"]
+__all__ = ["Job", "Ranges", "Step", "init"]
 
 T = TypeVar("T")
 
 _NO_STATE = -1
 _COLLECTIVE_TIMEOUT = timedelta(minutes=30)  # of one that no rank's loss has ended
 _CONNECT_TIMEOUT = timedelta(seconds=60)  # of the store of another rank
+_INTERRUPT_INTERVAL = 0.1  # seconds
+_INTERRUPT_TIMEOUT = 20.0  # seconds
 _BUCKET_BYTES = 25 << 20  # of gradients in one all-reduce
 _CHECKPOINT = re.compile(r"^step-(\d{12})\.pt$")
 
@@ -95,17 +96,23 @@ def init(
     grads_to_wait: int = 1,
     epochs: int = 1,
     seed: int = 1,
+    records_per_task: Optional[int] = None,
     device: Optional[torch.device] = None,
 ) -> "Job":
     """Begins a job. Call it once, before the model is built: it seeds the random generators.
 
     In a job of elastic-trainer its own numbers apply, and the arguments are defaults for a plain
     run of the same script. ``records`` is the length of the data set; in a job it is compared with
-    that of the job. ``device`` is where gradients are: by default the current GPU, or the CPU.
+    that of the job. ``records_per_task`` is how many consecutive records are shuffled together, and
+    read together where a data set can only be iterated over; by default all. ``device`` is where
+    gradients are: by default the CPU, or a GPU: the current one, and of several processes of a
+    worker each one of its own, which becomes the current one.
     """
     path = os.environ.get("ELASTIC_SOCKET")
     if device is None:
-        device = torch.device("cuda", torch.cuda.current_device()) if torch.cuda.is_available() else torch.device("cpu")
+        device = _device(torch.cuda.device_count() if torch.cuda.is_available() else 0)
+        if device.type == "cuda":
+            torch.cuda.set_device(device)
     side: _Side
     if path:
         side = _Worker(path, device)
@@ -117,10 +124,30 @@ def init(
     else:
         if records is None:
             raise ValueError("outside a job of elastic-trainer, init needs records=len(dataset)")
-        side = _Alone(records, minibatch_size, grads_to_wait, epochs, seed)
+        side = _Alone(records, minibatch_size, grads_to_wait, epochs, seed, records_per_task or records)
     job = Job(side, device)
-    _seed(job.seed)
+    seed_all(job.seed)
     return job
+
+
+def _local() -> Tuple[int, int]:
+    """This process's number among those of its worker, and how many these are."""
+    return int(os.environ.get("LOCAL_RANK", "0")), int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+
+
+def _device(gpus: int) -> torch.device:
+    """The device of this process, of a machine with so many GPUs."""
+    rank, processes = _local() if "ELASTIC_SOCKET" in os.environ else (0, 1)
+    if gpus == 0:
+        return torch.device("cpu")
+    if processes == 1:
+        return torch.device("cuda", torch.cuda.current_device())
+    if gpus < processes:
+        raise RuntimeError(
+            "each worker runs %d processes, and this one has %d GPUs: set workers.processes, or pass init a device"
+            % (processes, gpus)
+        )
+    return torch.device("cuda", rank)
 
 
 class Job:
@@ -139,7 +166,8 @@ class Job:
         self._models: List[nn.Module] = []
         self._others: List[Any] = []
         self._holding = 0  # steps in the state
-        self._readers: Dict[Tuple[int, int], "_Reader"] = {}  # by data set and number of processes
+        self._readers: Dict[Tuple[int, int], Reader] = {}  # by data set and number of processes
+        self._ranges: Dict[int, Tuple[Any, Ranges]] = {}  # by the id of a data set, which therefore is kept
 
     @property
     def rank(self) -> int:
@@ -150,6 +178,59 @@ class Job:
     def world_size(self) -> int:
         """The number of processes in the current process group. It changes while the job runs."""
         return self._side.world
+
+    @property
+    def local_rank(self) -> int:
+        """This process's number among those of its worker. It does not change."""
+        return self._side.local_rank
+
+    @property
+    def is_main(self) -> bool:
+        """Whether this process has rank 0: the one that should print and write files."""
+        return self.rank == 0
+
+    def save(self, value: Any, path: Union[str, "os.PathLike[str]"]) -> None:
+        """Writes a value as ``torch.save`` does, if this process has rank 0.
+
+        The file appears under its name when it is complete. Nobody waits for rank 0. Call it after
+        ``step.reduce()``, or after the loop.
+        """
+        if self.is_main:
+            _write_file(value, os.fspath(path))
+
+    def evaluate(
+        self,
+        dataset: Any,
+        measure: Callable[[Any], Mapping[str, Union[float, Tensor]]],
+        *,
+        records: Optional[int] = None,
+        minibatch_size: Optional[int] = None,
+        collate_fn: Optional[Callable[[List[Any]], Any]] = None,
+        num_workers: int = 0,
+    ) -> Dict[str, float]:
+        """As :meth:`Step.evaluate`, but computed by this process alone: for after the loop."""
+        parts = self._evaluation(dataset, records, minibatch_size, collate_fn, num_workers)
+        return evaluation.evaluate(self._models, parts, measure)
+
+    def _evaluation(
+        self, dataset: Any, records: Optional[int], minibatch_size: Optional[int], collate_fn: Optional[Callable[[List[Any]], Any]],
+        num_workers: int,
+    ) -> evaluation.Parts:  # fmt: skip
+        size = minibatch_size or self.minibatch_size
+        if iterable_only(dataset):
+            if records is None:
+                raise ValueError("this data set can only be iterated over: evaluate needs its number of records")
+            dataset = Ranges(dataset, records, size)
+        return evaluation.Parts(dataset, size, collate_fn or default_collate, num_workers, self.device, self.seed)
+
+    def _by_number(self, dataset: Any) -> Any:
+        """The data set, or its ranges if its records have no numbers."""
+        if not iterable_only(dataset):
+            return dataset
+        if id(dataset) not in self._ranges:
+            n = self._side.numbers
+            self._ranges[id(dataset)] = (dataset, Ranges(dataset, n["records"], n["records_per_task"]))
+        return self._ranges[id(dataset)][1]
 
     def prepare(self, thing: T) -> T:
         """Makes a model, optimizer, scheduler or scaler a part of the state, and returns it.
@@ -232,7 +313,9 @@ class Step:
         self._job = job
         self._share = share
         self.entered = False
+        self._begun = False  # its minibatches are being computed
         self._reduced = False
+        self._save = False
         self._current: Optional[int] = None  # records of the minibatch that is being computed
         self._loss_sum = torch.zeros((), dtype=torch.float64)
         self._seen = 0
@@ -276,13 +359,13 @@ class Step:
             if not self._reduced:
                 raise RuntimeError("a step ends with step.reduce(), and then optimizer.step()")
             self._job._holding = self._share.step + 1
-            self._job._side.applied(self._job._holding)
+            self._job._side.applied(self._job._holding, self._save)
         return False
 
     def batches(
         self, dataset: Any, collate_fn: Optional[Callable[[List[Any]], Any]] = None, num_workers: int = 0
     ) -> Iterator[Any]:
-        """This rank's minibatches of a map-style data set, on the job's device.
+        """This rank's minibatches of a data set, on the job's device.
 
         A rank may have several, or none. Before each is read, the generators of torch, numpy and
         random are seeded by job, step and minibatch: augmentation and dropout are the same on any
@@ -292,29 +375,55 @@ class Step:
         With ``num_workers`` so many processes read ahead, also while a step is reduced and applied,
         as those of a DataLoader do. They are seeded in the same way; since this process does not
         read then, its generators are in another state than with 0.
+
+        A data set that can only be iterated over is read as :class:`Ranges`, of the job's
+        ``records_per_task`` records; each process that reads keeps ranges of its own.
         """
-        collate = collate_fn or default_collate
-        share = self._share
+        self._begun = True
+        dataset, collate, share = self._job._by_number(dataset), collate_fn or default_collate, self._share
         read: Iterator[Any] = (collate([dataset[i] for i in records]) for _, records in share.minibatches)
         if num_workers > 0:
             key = (id(dataset), num_workers)
             if key not in self._job._readers:
-                self._job._readers[key] = _Reader(dataset, collate, num_workers, self._job.device)
+                self._job._readers[key] = Reader(dataset, collate, num_workers, self._job.device)
             read = self._job._readers[key].read(self._plan(share.step, share.minibatches), self._plan(share.step + 1, share.following))
         for virtual_worker, records in share.minibatches:
             self._begin(virtual_worker, len(records))
-            yield _to(next(read), self._job.device)
+            yield to_device(next(read), self._job.device)
             self._end(virtual_worker)
         for _ in read:  # begins to read ahead
             raise RuntimeError("more minibatches were read than the step has")
 
-    def _plan(self, step: int, minibatches: Sequence[Tuple[int, List[int]]]) -> "_Plan":
-        """What processes have to read: the seed of a minibatch with its first record, and the other records."""
-        plan = []
-        for virtual_worker, records in minibatches:
-            seeds: List[Optional[int]] = [mix(self._job.seed, step, virtual_worker)]
-            plan.append(list(zip(seeds + [None] * (len(records) - 1), records)))
-        return plan
+    def _plan(self, step: int, minibatches: Sequence[Tuple[int, List[int]]]) -> Plan:
+        return plan_of((mix(self._job.seed, step, v) for v, _ in minibatches), (records for _, records in minibatches))
+
+    def evaluate(
+        self,
+        dataset: Any,
+        measure: Callable[[Any], Mapping[str, Union[float, Tensor]]],
+        *,
+        records: Optional[int] = None,
+        minibatch_size: Optional[int] = None,
+        collate_fn: Optional[Callable[[List[Any]], Any]] = None,
+        num_workers: int = 0,
+    ) -> Dict[str, float]:
+        """Measures the state with which the step begins, on all ranks. Returns the means over the data set's records.
+
+        Call it on every rank, at the beginning of the block: if a rank is lost meanwhile, the block
+        ends, and comes again with the evaluation. ``measure`` gets a minibatch on the job's device
+        and returns sums over its records by name, such as the number of correct answers. Each rank
+        measures a part of the minibatches, in evaluation mode and without gradients. ``records`` is
+        the length of a data set that can only be iterated over.
+        """
+        if self._begun or self._reduced:
+            raise RuntimeError("call step.evaluate(...) before step.batches(...), so that it can be repeated with the step")
+        job = self._job
+        parts = job._evaluation(dataset, records, minibatch_size, collate_fn, num_workers)
+        return evaluation.evaluate(job._models, parts, measure, job.rank, job.world_size, job._side.reduce, job._side.check)
+
+    def checkpoint(self) -> None:
+        """Has rank 0 write a checkpoint of the state after this step, besides the job's own. Call it on every rank."""
+        self._save = True
 
     def backward(self, loss: Tensor, scaler: Any = None) -> None:
         """Adds the gradients of the mean loss of the current minibatch, weighted by its records.
@@ -358,14 +467,14 @@ class Step:
         job._side.commit(self._share.step, float(self._loss_sum), self._seen)
         self._reduced = True
         self._store_buffers()
-        _seed(mix(job.seed, self._share.step))
+        seed_all(mix(job.seed, self._share.step))
         return float(totals[0]) / self._share.records
 
     def _begin(self, virtual_worker: int, records: int) -> None:
         self._job._side.check()
         self._restore()
         self._current = records
-        _seed(mix(self._job.seed, self._share.step, virtual_worker))
+        seed_all(mix(self._job.seed, self._share.step, virtual_worker))
 
     def _end(self, virtual_worker: int) -> None:
         self._current = None
@@ -431,92 +540,12 @@ def _unflatten(tensors: Sequence[Tensor], flat: Tensor) -> None:
             at += t.numel()
 
 
-def _seed(seed: int) -> None:
-    """Seeds the global generators of torch, random and, where it is in use, numpy."""
-    torch.manual_seed(seed)
-    random.seed(seed)
-    numpy = sys.modules.get("numpy")
-    if numpy is not None:
-        numpy.random.seed(seed & 0xFFFFFFFF)
-
-
-def _to(value: Any, device: torch.device) -> Any:
-    """Moves tensors, and those in lists, tuples and dictionaries."""
-    if isinstance(value, Tensor):
-        return value.to(device, non_blocking=True)
-    if isinstance(value, dict):
-        return {k: _to(v, device) for k, v in value.items()}
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*(_to(v, device) for v in value))
-    if isinstance(value, (list, tuple)):
-        return type(value)(_to(v, device) for v in value)
-    return value
-
-
-#: Of each minibatch the records, of which the first has the minibatch's seed.
-_Plan = List[List[Tuple[Optional[int], int]]]
-
-
-class _Seeded:
-    """A data set whose generators are seeded before the first record of a minibatch is read."""
-
-    def __init__(self, dataset: Any) -> None:
-        self._dataset = dataset
-
-    def __getitem__(self, at: Tuple[Optional[int], int]) -> Any:
-        seed, record = at
-        if seed is not None:
-            _seed(seed)
-        return self._dataset[record]
-
-    def __len__(self) -> int:
-        return len(self._dataset)
-
-
-class _Reader:
-    """Processes that read minibatches: those of a step, and then those of the next, while this one is reduced and applied."""
-
-    def __init__(self, dataset: Any, collate: Callable[[List[Any]], Any], num_workers: int, device: torch.device) -> None:
-        self._sampler: _Plan = []  # the same list all the time: DataLoader keeps it
-        self._loader = DataLoader(
-            _Seeded(dataset), batch_sampler=self._sampler, collate_fn=collate, num_workers=num_workers, persistent_workers=True,
-            pin_memory=device.type == "cuda", worker_init_fn=_in_reader,
-        )  # fmt: skip
-        self._ahead: Optional[Iterator[Any]] = None
-        self._plan: _Plan = []  # of what is read ahead
-
-    def read(self, plan: _Plan, following: _Plan) -> Iterator[Any]:
-        """The minibatches of a plan. After the last it begins to read those of the following one."""
-        batches, self._ahead = self._ahead, None
-        if batches is None or self._plan != plan:
-            batches = self._start(plan)
-        for _ in plan:
-            yield next(batches)
-        self._ahead = self._start(following)
-
-    def _start(self, plan: _Plan) -> Iterator[Any]:
-        self._plan = plan
-        self._sampler[:] = plan
-        return iter(self._loader) if plan else iter(())  # what was read ahead for another plan is dropped
-
-
-def _in_reader(_: int) -> None:
-    """Keeps a process that reads from outliving this one, or from keeping its connections open.
-
-    The descriptors stay taken, because objects of this process still hold their numbers.
-    """
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
-    nothing = os.open(os.devnull, os.O_RDWR)
-    for fd in _sockets():
-        os.dup2(nothing, fd)
-
-
 class _Side:
     """Where shares come from and gradients go: a worker of a job, or nobody."""
 
     numbers: Dict[str, Any]
     rank = 0
+    local_rank = 0
     world = 1
     started = False
 
@@ -538,8 +567,8 @@ class _Side:
     def commit(self, step: int, loss_sum: float, records: int) -> None:
         """Waits until the step counts."""
 
-    def applied(self, held: int) -> None:
-        """The state is that after so many steps."""
+    def applied(self, held: int, save: bool) -> None:
+        """The state is that after so many steps, and goes into a checkpoint if the script wants it."""
 
     def unwound(self) -> None:
         """The step was given up."""
@@ -552,17 +581,19 @@ class _Side:
 class _Alone(_Side):
     """A plain process outside a job: the same steps, with a shuffle of its own."""
 
-    def __init__(self, records: int, minibatch_size: int, grads_to_wait: int, epochs: int, seed: int) -> None:
-        if min(records, minibatch_size, grads_to_wait, epochs) < 1:
-            raise ValueError("records, minibatch_size, grads_to_wait and epochs are at least 1")
-        self._minibatches = -(-records // minibatch_size)
-        per_epoch = -(-self._minibatches // grads_to_wait)
+    def __init__(self, records: int, minibatch_size: int, grads_to_wait: int, epochs: int, seed: int, records_per_task: int) -> None:
+        if min(records, minibatch_size, grads_to_wait, epochs, records_per_task) < 1:
+            raise ValueError("records, minibatch_size, grads_to_wait, epochs and records_per_task are at least 1")
+        self._ranges = [range(lo, min(lo + records_per_task, records)) for lo in range(0, records, records_per_task)]
+        self._per_epoch = sum(-(-len(r) // minibatch_size) for r in self._ranges)
+        steps = -(-self._per_epoch // grads_to_wait)
         self._grads_to_wait = grads_to_wait
         self._step = 0
-        self._epoch = -1  # whose records _order has
-        self._order: List[int] = []
+        self._epoch = -1  # whose minibatches _order has
+        self._order: List[List[int]] = []
         self.numbers = {
-            "seed": seed, "steps": per_epoch * epochs, "steps_per_epoch": per_epoch, "minibatch_size": minibatch_size, "records": records,
+            "seed": seed, "steps": steps * epochs, "steps_per_epoch": steps, "minibatch_size": minibatch_size, "records": records,
+            "records_per_task": records_per_task,
         }  # fmt: skip
 
     def start(self, job: Job) -> None:
@@ -581,13 +612,21 @@ class _Alone(_Side):
         n = self.numbers
         epoch, i = divmod(step, n["steps_per_epoch"])
         if self._epoch != epoch:
-            self._epoch, self._order = epoch, list(range(n["records"]))
-            random.Random(mix(n["seed"], epoch)).shuffle(self._order)
-        size, first = n["minibatch_size"], i * self._grads_to_wait
-        last = min(first + self._grads_to_wait, self._minibatches)
-        return [(v, self._order[(first + v) * size : (first + v + 1) * size]) for v in range(last - first)]
+            self._epoch, self._order = epoch, self._shuffled(epoch)
+        minibatches = self._order[i * self._grads_to_wait : (i + 1) * self._grads_to_wait]
+        return list(enumerate(minibatches))
 
-    def applied(self, held: int) -> None:
+    def _shuffled(self, epoch: int) -> List[List[int]]:
+        """The minibatches of an epoch: ranges in another order, and in each the records."""
+        generator, size = random.Random(mix(self.numbers["seed"], epoch)), self.numbers["minibatch_size"]
+        order = []
+        for r in generator.sample(self._ranges, len(self._ranges)) if len(self._ranges) > 1 else self._ranges:
+            records = list(r)
+            generator.shuffle(records)
+            order += [records[at : at + size] for at in range(0, len(records), size)]
+        return order
+
+    def applied(self, held: int, save: bool) -> None:
         self._step = held
 
 
@@ -596,6 +635,7 @@ class _Worker(_Side):
 
     def __init__(self, path: str, device: torch.device) -> None:
         self._device = device
+        self.local_rank = _local()[0]
         self._connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._connection.connect(path)
         self._sending = threading.Lock()
@@ -604,14 +644,16 @@ class _Worker(_Side):
         self._inbox: "queue.Queue[Optional[Dict[str, Any]]]" = queue.Queue()
         self._generation: Optional[_Generation] = None
         self._aborted = 0  # the newest generation that was aborted
-        self._guard = threading.Lock()  # of what follows
+        self._guard = threading.Condition()  # of what follows, notified when a generation is aborted
         self._collective: Optional[int] = None  # the generation of the collective in progress
-        self._sockets_before: List[int] = []  # of this process, when the process group was being formed
-        self._sockets: Optional[List[int]] = None  # of the process group; None while it is being formed
+        self._sockets_before: Sockets = {}  # of this process, when the process group was being formed
+        self._sockets: Optional[Sockets] = None  # of the process group; None while it is being formed
         self._writer: Optional[threading.Thread] = None
         self._last: Dict[str, Any] = {}  # the newest commit
         self._of = 0
+        self._client: Optional[dist.TCPStore] = None  # of the generation's store, as long as its process group
         threading.Thread(target=self._receive, name="elastic-training", daemon=True).start()
+        threading.Thread(target=self._end_collectives, name="elastic-training collectives", daemon=True).start()
 
     # What the worker says.
 
@@ -622,34 +664,58 @@ class _Worker(_Side):
                 self._tell(kind="alive")
                 continue
             if message["kind"] == "abort":
-                with self._guard:
-                    self._aborted = max(self._aborted, message["generation"])
-                    self._interrupt()
+                self._abort(message["generation"])
             self._inbox.put(message)
         self._inbox.put(None)
-        with self._guard:
-            self._aborted = sys.maxsize
-            self._interrupt()
+        self._abort(sys.maxsize)
 
-    def _interrupt(self) -> None:
-        """Ends a collective of an aborted generation: the others may be stopped, and answer never.
+    def _abort(self, generation: int) -> None:
+        with self._guard:
+            self._aborted = max(self._aborted, generation)
+            self._guard.notify_all()
+
+    def _end_collectives(self) -> None:
+        """Ends collectives of aborted generations, for ever: the other ranks may be stopped, and never answer.
+
+        A process group that is being formed opens connections after it was interrupted, so it is interrupted again and
+        again. A process that nothing ends would be lost to the job; it exits, and its worker starts another one.
+        """
+        while True:
+            with self._guard:
+                self._guard.wait_for(lambda: self._collective is not None and self._collective <= self._aborted)
+                number, began = self._collective, time.monotonic()
+                if self._device.type == "cuda":
+                    self._abort_nccl()
+            while self._interrupted(number):
+                if time.monotonic() - began > _INTERRUPT_TIMEOUT:
+                    sys.stderr.write("a collective of the aborted generation %d does not end; the process starts again\n" % number)
+                    os._exit(75)
+                time.sleep(_INTERRUPT_INTERVAL)
+
+    def _interrupted(self, number: int) -> bool:
+        """Interrupts a generation's collective, and reports whether there was one.
 
         gloo has no call for that. Its operations end with an error when their connections do.
         """
-        if self._collective is None or self._collective > self._aborted:
-            return
-        if self._device.type == "cuda":
-            self._abort_nccl()
-        sockets = self._sockets
-        if sockets is None:
-            sockets = [fd for fd in _sockets() if fd not in self._sockets_before]
-        for fd in sockets:
+        with self._guard:
+            if self._collective != number:
+                return False
+            of_group = self._sockets
+            if of_group is None:
+                of_group = _without(sockets(), self._sockets_before)
+            self._shut_down(of_group)
+            return True
+
+    @staticmethod
+    def _shut_down(of_group: Sockets) -> None:
+        for fd, identity in of_group.items():
             with contextlib.suppress(OSError):
-                copy = socket.socket(fileno=os.dup(fd))
+                copy = os.dup(fd)
                 try:
-                    copy.shutdown(socket.SHUT_RDWR)
+                    if socket_of(copy) == identity:  # or it was closed, and its number may be another one's by now
+                        _shut_down_connection(copy)
                 finally:
-                    copy.close()
+                    os.close(copy)
 
     @staticmethod
     def _abort_nccl() -> None:
@@ -716,6 +782,7 @@ class _Worker(_Side):
     def _begin(self, m: Dict[str, Any]) -> None:
         g = self._generation = _Generation(m["generation"], m["rank"], m["world"], m["step"])
         self.rank, self.world = g.rank, g.world
+        os.environ.update(RANK=str(g.rank), WORLD_SIZE=str(g.world))  # for libraries that ask who writes logs
         source = m.get("source", 0)
         try:
             if m.get("load") and g.rank == source:
@@ -733,16 +800,31 @@ class _Worker(_Side):
         self._held, self._of, self._job._holding = g.step, g.number, g.step
 
     def _meet(self, g: _Generation, store: str) -> None:
-        host, _, port = store.rpartition(":")
-        client = dist.TCPStore(host.strip("[]"), int(port), None, False, _CONNECT_TIMEOUT, False)
+        address, _, number = store.rpartition(":")
+        host, port = address.strip("[]"), int(number)
+        self._wait_for_store(host, port)
+        client = dist.TCPStore(host, port, None, False, _CONNECT_TIMEOUT, False)
         backend = "nccl" if self._device.type == "cuda" else "gloo"
         dist.init_process_group(
             backend, store=dist.PrefixStore("generation/%d" % g.number, client), rank=g.rank, world_size=g.world,
             timeout=_COLLECTIVE_TIMEOUT,
         )  # fmt: skip
         with self._guard:
-            self._sockets = [fd for fd in _sockets() if fd not in self._sockets_before]
+            self._sockets = _without(sockets(), self._sockets_before)
         self._client = client
+
+    def _wait_for_store(self, host: str, port: int) -> None:
+        """Waits until a store can be reached. torch would go on trying after the generation was aborted."""
+        deadline = time.monotonic() + _CONNECT_TIMEOUT.total_seconds()
+        while True:
+            try:
+                socket.create_connection((host, port), timeout=1).close()
+                return
+            except OSError as error:
+                self.check()
+                if time.monotonic() > deadline:
+                    raise _Aborted("the store of rank 0 at port %d of %s: %s" % (port, host, error)) from error
+            time.sleep(_INTERRUPT_INTERVAL)
 
     def _broadcast(self, source: int) -> None:
         """Receives the state of another rank, or sends it: its structure first, and then each tensor's bytes."""
@@ -778,18 +860,19 @@ class _Worker(_Side):
                 raise _Aborted("")
             self._collective = g.number
             if forming:
-                self._sockets_before, self._sockets = _sockets(), None
-        error = None
+                self._sockets_before, self._sockets = sockets(), None
+        failure = None
         try:
             yield
-        except RuntimeError as e:  # all of torch.distributed's are
-            error = e
+        except RuntimeError as error:  # all of torch.distributed's are
+            # Not the error itself: it would keep the process group, whose threads ask closed connections without end.
+            failure = str(error).split("\n", 1)[0]
         finally:
             with self._guard:
                 self._collective = None
-        if error is not None:
+        if failure is not None:
             told = self._aborted >= g.number
-            raise _Aborted("" if told else "%s" % str(error).split("\n", 1)[0])
+            raise _Aborted("" if told else failure)
 
     def _idle(self, reason: str) -> None:
         """Leaves the generation, which did not end with a commit."""
@@ -800,10 +883,11 @@ class _Worker(_Side):
 
     def _leave(self) -> None:
         self._generation = None
-        self._sockets, self._sockets_before = [], []
+        self._sockets, self._sockets_before = {}, {}
         if dist.is_initialized():
             with contextlib.suppress(RuntimeError):
                 dist.destroy_process_group()
+        self._client = None
 
     # A step.
 
@@ -836,10 +920,10 @@ class _Worker(_Side):
                 self._last = m
                 return
 
-    def applied(self, held: int) -> None:
+    def applied(self, held: int, save: bool) -> None:
         self._held = held
         m, self._last = self._last, {}
-        if m.get("save"):
+        if m.get("save") or save and self.rank == 0:
             self._save(wait=False)
         if m.get("last"):
             self._leave()
@@ -887,24 +971,46 @@ class _Worker(_Side):
 
     def _write(self, state: Dict[str, Any]) -> None:
         path = self._file(state["step"])
-        temporary = "%s.%d.tmp" % (path, os.getpid())
         try:
             os.makedirs(os.path.dirname(path), exist_ok=True)
-            with open(temporary, "wb") as f:
-                torch.save(state, f)
-                f.flush()
-                os.fsync(f.fileno())
-            os.replace(temporary, path)
+            _write_file(state, path)
         except OSError:
             traceback.print_exc()  # the job goes on; the next checkpoint may succeed
-            with contextlib.suppress(OSError):
-                os.remove(temporary)
             return
         self._tell(kind="saved", step=state["step"])
         keep = self.numbers.get("keep", 0)
         for step in self._checkpoints()[:-keep] if keep else []:
             with contextlib.suppress(OSError):
                 os.remove(self._file(step))
+
+
+def _write_file(value: Any, path: str) -> None:
+    """Writes a file that is complete or not there."""
+    temporary = "%s.%d.tmp" % (path, os.getpid())
+    try:
+        with open(temporary, "wb") as f:
+            torch.save(value, f)
+            f.flush()
+            os.fsync(f.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.remove(temporary)
+        raise
+
+
+def _shut_down_connection(fd: int) -> None:
+    s = socket.socket(fileno=fd)
+    try:
+        # gloo would ask one that listens for connections without end, with a whole CPU.
+        if not s.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+            s.shutdown(socket.SHUT_RDWR)
+    finally:
+        s.detach()
+
+
+def _without(all_sockets: Sockets, others: Sockets) -> Sockets:
+    return {fd: identity for fd, identity in all_sockets.items() if others.get(fd) != identity}
 
 
 class _Placeholder(NamedTuple):
@@ -955,16 +1061,6 @@ def _copy(value: Any) -> Any:
     tensors: List[Tensor] = []
     structure = _strip(value, tensors)
     return _fill(structure, iter([t.detach().to("cpu", copy=True) for t in tensors]))
-
-
-def _sockets() -> List[int]:
-    """The file descriptors of this process that are sockets."""
-    found = []
-    for name in os.listdir("/proc/self/fd"):
-        with contextlib.suppress(OSError):
-            if os.readlink("/proc/self/fd/" + name).startswith("socket:"):
-                found.append(int(name))
-    return found
 
 
 def _interface(host: str) -> Optional[str]:

@@ -55,9 +55,9 @@ from . import (
     serve,
 )
 from . import Tensor as Entry
-from .collectives import init
+from .collectives import Ranges, init
 
-__all__ = ["accuracy", "binary_accuracy", "init", "run"]
+__all__ = ["Ranges", "accuracy", "binary_accuracy", "init", "run"]
 
 Metric = Callable[[Any, Any], int]
 

@@ -12,18 +12,18 @@ import (
 // says what was awaited ("the node is ready"), why ctx ended, and what look complained of at last, while there was
 // time.
 func Until(ctx context.Context, what string, pause time.Duration, look func(context.Context) error) error {
-	var complaint error
+	var lastErr error
 	for {
 		err := look(ctx)
 		if err == nil {
 			return nil
 		}
-		if complaint == nil || ctx.Err() == nil { // a look that ctx has ended has seen nothing
-			complaint = err
+		if lastErr == nil || ctx.Err() == nil { // a look that ctx has ended has seen nothing
+			lastErr = err
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("waiting until %s: %w; at the last look: %w", what, context.Cause(ctx), complaint)
+			return fmt.Errorf("waiting until %s: %w; at the last look: %w", what, context.Cause(ctx), lastErr)
 		case <-time.After(pause):
 		}
 	}

@@ -21,7 +21,7 @@ func TestWhatComesAboutAtTheThirdLookIsAwaited(t *testing.T) {
 	}
 }
 
-func TestAWaitInVainSaysWhatWasMissingWhileThereWasTime(t *testing.T) {
+func TestAFailedWaitReportsWhatWasMissing(t *testing.T) {
 	late, missing := errors.New("too late"), errors.New("one of two is there")
 	ctx, end := context.WithCancelCause(t.Context())
 	looks := 0

@@ -17,8 +17,8 @@ import (
 // completionPatience is how long somebody who has pressed Tab waits.
 const completionPatience = 2 * time.Second
 
-// asked completes by what the running cluster knows, and by nothing where none runs or answers.
-func asked(layout layoutFunc, ask func(ctx context.Context, l controlplane.Layout, args []string) ([]string, error)) cobra.CompletionFunc {
+// fromCluster completes by what the running cluster knows, and by nothing where none runs or answers.
+func fromCluster(layout layoutFunc, ask func(ctx context.Context, l controlplane.Layout, args []string) ([]string, error)) cobra.CompletionFunc {
 	return func(command *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		l, _, err := runningCluster(layout)
 		if err != nil {
@@ -36,7 +36,7 @@ func asked(layout layoutFunc, ask func(ctx context.Context, l controlplane.Layou
 
 // nodes completes by the nodes that are stopped, or by the others.
 func nodes(layout layoutFunc, stopped bool) cobra.CompletionFunc {
-	return asked(layout, func(ctx context.Context, l controlplane.Layout, _ []string) ([]string, error) {
+	return fromCluster(layout, func(ctx context.Context, l controlplane.Layout, _ []string) ([]string, error) {
 		states, err := fakekubelet.Dial(l.ControlSocket()).Nodes(ctx)
 		var names []string
 		for _, state := range states {
@@ -48,9 +48,9 @@ func nodes(layout layoutFunc, stopped bool) cobra.CompletionFunc {
 	})
 }
 
-// askedServer is asked for what the API server knows.
-func askedServer(layout layoutFunc, ask func(ctx context.Context, client kubernetes.Interface, args []string) ([]string, error)) cobra.CompletionFunc {
-	return asked(layout, func(ctx context.Context, l controlplane.Layout, args []string) ([]string, error) {
+// fromServer completes by what the API server knows.
+func fromServer(layout layoutFunc, ask func(ctx context.Context, client kubernetes.Interface, args []string) ([]string, error)) cobra.CompletionFunc {
+	return fromCluster(layout, func(ctx context.Context, l controlplane.Layout, args []string) ([]string, error) {
 		client, err := client(l)
 		if err != nil {
 			return nil, err
@@ -60,7 +60,7 @@ func askedServer(layout layoutFunc, ask func(ctx context.Context, client kuberne
 }
 
 func namespaces(layout layoutFunc) cobra.CompletionFunc {
-	return askedServer(layout, func(ctx context.Context, client kubernetes.Interface, _ []string) ([]string, error) {
+	return fromServer(layout, func(ctx context.Context, client kubernetes.Interface, _ []string) ([]string, error) {
 		list, err := client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return nil, err
@@ -75,7 +75,7 @@ func namespaces(layout layoutFunc) cobra.CompletionFunc {
 
 // pods completes by those of the namespace, each with its phase.
 func pods(layout layoutFunc, namespace *string) cobra.CompletionFunc {
-	return askedServer(layout, func(ctx context.Context, client kubernetes.Interface, _ []string) ([]string, error) {
+	return fromServer(layout, func(ctx context.Context, client kubernetes.Interface, _ []string) ([]string, error) {
 		list, err := client.CoreV1().Pods(*namespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return nil, err
@@ -90,7 +90,7 @@ func pods(layout layoutFunc, namespace *string) cobra.CompletionFunc {
 
 // containers completes by those of the pod that is named already.
 func containers(layout layoutFunc, namespace *string) cobra.CompletionFunc {
-	return askedServer(layout, func(ctx context.Context, client kubernetes.Interface, args []string) ([]string, error) {
+	return fromServer(layout, func(ctx context.Context, client kubernetes.Interface, args []string) ([]string, error) {
 		if len(args) == 0 {
 			return nil, nil
 		}

@@ -40,7 +40,7 @@ func startSupervisor(layout controlplane.Layout) (*exec.Cmd, error) {
 	defer log.Close() //nolint:errcheck // Nothing is written through this descriptor.
 	executable, err := os.Executable()
 	if err != nil {
-		return nil, fmt.Errorf("finding this program's own file, which runs the supervisor: %w", err)
+		return nil, fmt.Errorf("find the simcluster executable: %w", err)
 	}
 	supervisor := exec.Command(executable, append(os.Args[1:len(os.Args):len(os.Args)], "--foreground")...)
 	supervisor.Stdout, supervisor.Stderr = log, log

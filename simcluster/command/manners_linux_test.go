@@ -16,7 +16,7 @@ import (
 
 func TestManners(t *testing.T) { clitest.Manners(t, NewRoot) }
 
-// What a running cluster knows is asked for in simcluster.
+// What a running cluster knows is requested in simcluster.
 func TestCompletionWithoutACluster(t *testing.T) {
 	t.Setenv(dirVariable, t.TempDir())
 	const noFiles = cobra.ShellCompDirectiveNoFileComp
@@ -74,14 +74,14 @@ func TestADeclarationThatCannotBeIsAUsageError(t *testing.T) {
 	}
 }
 
-func TestDownOfNothingSaysSoAndRemovesNothing(t *testing.T) {
+func TestDownWithoutAClusterReportsItAndRemovesNothing(t *testing.T) {
 	dir := t.TempDir()
-	var said strings.Builder
+	var output strings.Builder
 	root := NewRoot()
-	root.SetErr(&said)
+	root.SetErr(&output)
 	root.SetArgs([]string{"down", "--delete", "--dir", dir})
-	if err := root.ExecuteContext(t.Context()); err != nil || !strings.Contains(said.String(), "simcluster up --dir") {
-		t.Errorf("%v: %s", err, said.String())
+	if err := root.ExecuteContext(t.Context()); err != nil || !strings.Contains(output.String(), "simcluster up --dir") {
+		t.Errorf("%v: %s", err, output.String())
 	}
 	l, err := controlplane.NewLayout(dir)
 	if err != nil {

@@ -84,9 +84,9 @@ func runningCluster(layout layoutFunc) (controlplane.Layout, controlplane.Status
 	status, err := controlplane.ReadStatus(l)
 	switch {
 	case errors.Is(err, controlplane.ErrNoCluster):
-		err = &cli.ExitError{Code: exitNotRunning, Err: fmt.Errorf("no cluster was ever started in %s; %s starts one", l.Dir, next(l, "up"))}
+		err = &cli.ExitError{Code: exitNotRunning, Err: fmt.Errorf("there is no cluster in %s; %s starts one", l.Dir, next(l, "up"))}
 	case err == nil && status.Phase == controlplane.PhaseStopped:
-		err = &cli.ExitError{Code: exitNotRunning, Err: fmt.Errorf("the cluster in %s is not running; %s starts it as it was", l.Dir, next(l, "up"))}
+		err = &cli.ExitError{Code: exitNotRunning, Err: fmt.Errorf("the cluster in %s is not running; run %s to resume it", l.Dir, next(l, "up"))}
 	}
 	return l, status, err
 }
@@ -126,7 +126,7 @@ func down(ctx context.Context, command *cobra.Command, l controlplane.Layout, re
 	}
 	switch {
 	case !kept:
-		command.PrintErrf("no cluster runs in %s, and none was ever started there; %s starts one\n", l.Dir, next(l, "up"))
+		command.PrintErrf("there is no cluster in %s; %s starts one\n", l.Dir, next(l, "up"))
 		return nil
 	case remove:
 		left, err := l.Remove()
@@ -134,14 +134,14 @@ func down(ctx context.Context, command *cobra.Command, l controlplane.Layout, re
 			return err
 		}
 		if len(left) > 0 {
-			command.PrintErrf("the cluster is stopped and its files are removed; what else is in %s stays: %s\n", l.Dir, strings.Join(left, ", "))
+			command.PrintErrf("the cluster is stopped and its files are removed; other files in %s are kept: %s\n", l.Dir, strings.Join(left, ", "))
 			return nil
 		}
 		command.PrintErrf("the cluster is stopped, and %s is removed; %s starts an empty one\n", l.Dir, next(l, "up"))
 	case stopped:
-		command.PrintErrf("the cluster in %s is stopped; %s continues where it stopped, %s removes it\n", l.Dir, next(l, "up"), next(l, "down --delete"))
+		command.PrintErrf("the cluster in %s is stopped; %s resumes it, %s removes it\n", l.Dir, next(l, "up"), next(l, "down --delete"))
 	default:
-		command.PrintErrf("no cluster runs in %s: it is stopped already; %s continues where it stopped, %s removes it\n", l.Dir, next(l, "up"), next(l, "down --delete"))
+		command.PrintErrf("no cluster is running in %s; %s resumes it, %s removes it\n", l.Dir, next(l, "up"), next(l, "down --delete"))
 	}
 	return nil
 }

@@ -27,6 +27,7 @@ type upFlags struct {
 	images         []string
 	mounts         string
 	queueing       bool
+	fairSharing    bool
 	schedulerOnly  bool
 	auditPolicy    string
 	podSecurity    string
@@ -40,10 +41,10 @@ func upCommand(layout layoutFunc) *cobra.Command {
 		Short: "Start the cluster, or resume a stopped one",
 		Long: `Start the cluster and return when it is ready: the API server answers, the scheduler is
 ready and all nodes accept pods. The cluster runs in the background until "simcluster
-down". With --foreground the command runs until ^C, which stops the cluster; when the
-process ends, for whatever reason, no process is left behind.
+down". With --foreground the command runs until ^C, which stops the cluster. When the
+command ends for any reason, all processes of the cluster end too.
 
-The state directory must be new, empty, or that of an earlier start.
+The state directory must be new, empty, or the state directory of an earlier cluster.
 
 Progress is printed to stderr and the line KUBECONFIG=… to stdout, so that "export
 $(simcluster up)" works. Flags that are not given keep their values from the last start
@@ -51,8 +52,8 @@ in this directory.
 
 The value of --node-group has the form name=…,count=…,cpu=…,memory=…,allocatable-cpu=…,
 followed by any number of resource:NAME=…, label:NAME=… and taint:KEY=VALUE:EFFECT.
-Several values of a label belong to equal parts of the group's nodes, in order:
-label:rack=r1+r2 gives the first half of them r1.`,
+A label may have several values, for equal parts of the group's nodes in order: with
+label:rack=r1+r2, the first half of the nodes gets r1 and the second half r2.`,
 		Example: `  export $(simcluster up)
   simcluster up --nodes 5 --cpu 8 --allocatable-cpu 7.91 --memory 30Gi
   simcluster up --node-group name=cpu,count=2,cpu=4 \
@@ -78,7 +79,8 @@ label:rack=r1+r2 gives the first half of them r1.`,
 	set.IntVar(&flags.port, "port", 0, "port of the API server on 127.0.0.1; 0 chooses a free port, which later starts reuse")
 	set.StringArrayVar(&flags.images, "image", nil, "executable to run for an image, for example elastic-trainer=bin/elastic-trainer; '*'=host runs the commands of all other images on the host; may be repeated")
 	set.StringVar(&flags.mounts, "mounts", controlplane.MountsAuto, "how containers see their volumes: namespace (mount namespaces), rewrite (paths in command, args and env are replaced), or auto (namespace if the kernel permits it, otherwise rewrite)")
-	set.BoolVar(&flags.queueing, "queueing", false, "install Kueue's API (kueue.x-k8s.io/v1beta2) and a simulated queue controller (not Kueue itself) for Jobs and pods that name a queue")
+	set.BoolVar(&flags.queueing, "queueing", false, "install Kueue's CRDs (kueue.x-k8s.io/v1beta2) and a simulated Kueue for Jobs and pods that name a queue")
+	set.BoolVar(&flags.fairSharing, "fair-sharing", false, "with --queueing: enable fair sharing, as fairSharing in Kueue's configuration does")
 	set.BoolVar(&flags.schedulerOnly, "scheduler-only", false, "run the scheduler only, without controllers and nodes")
 	set.StringVar(&flags.auditPolicy, "audit-policy", "", "file with an audit policy for the API server, which then writes logs/audit.log")
 	set.StringVar(&flags.podSecurity, "pod-security", "", "Pod Security Standard to enforce in namespaces without the label pod-security.kubernetes.io/enforce: privileged, baseline or restricted (default privileged)")
@@ -126,6 +128,9 @@ func declaration(command *cobra.Command, layout controlplane.Layout, flags upFla
 	if given("queueing") {
 		config.Queueing = flags.queueing
 	}
+	if given("fair-sharing") {
+		config.FairSharing = flags.fairSharing
+	}
 	if given("scheduler-only") {
 		config.SchedulerOnly = flags.schedulerOnly
 	}
@@ -160,7 +165,7 @@ func declaredNodes(given func(flag string) bool, flags upFlags, last []controlpl
 	simple := given("nodes") || given("cpu") || given("memory") || given("allocatable-cpu")
 	switch {
 	case simple && given("node-group"):
-		return nil, errors.New("--node-group takes the place of --nodes, --cpu, --memory and --allocatable-cpu; give one or the other")
+		return nil, errors.New("--node-group replaces --nodes, --cpu, --memory and --allocatable-cpu; use one or the other")
 	case given("node-group"):
 		var groups []controlplane.NodeGroup
 		for _, text := range flags.groups {
@@ -193,7 +198,8 @@ func declaredNodes(given func(flag string) bool, flags upFlags, last []controlpl
 	return []controlplane.NodeGroup{group}, nil
 }
 
-// alreadyRunning says so when the cluster runs, and refuses to pretend that a different declaration took effect.
+// alreadyRunning reports that the cluster runs already, and refuses to pretend that a different declaration took
+// effect.
 func alreadyRunning(command *cobra.Command, layout controlplane.Layout, config controlplane.Config) (bool, error) {
 	supervised, err := controlplane.Supervised(layout)
 	if err != nil || !supervised {
@@ -204,9 +210,9 @@ func alreadyRunning(command *cobra.Command, layout controlplane.Layout, config c
 		return true, err
 	}
 	if !reflect.DeepEqual(current, config) {
-		return true, fmt.Errorf("the cluster in %s is running with another declaration than this; %s first", layout.Dir, next(layout, "down"))
+		return true, fmt.Errorf("the cluster in %s is running with a different configuration; run %s first", layout.Dir, next(layout, "down"))
 	}
-	command.PrintErrf("the cluster in %s is running already; %s shows it, %s stops it\n", layout.Dir, next(layout, "status"), next(layout, "down"))
+	command.PrintErrf("the cluster in %s is already running; %s shows it, %s stops it\n", layout.Dir, next(layout, "status"), next(layout, "down"))
 	printKubeconfig(layout)
 	return true, nil
 }
@@ -215,14 +221,14 @@ func printKubeconfig(layout controlplane.Layout) {
 	fmt.Println("KUBECONFIG=" + layout.AdminKubeconfig())
 }
 
-// superviseHere runs the cluster in this process until it is asked to stop.
+// superviseHere runs the cluster in this process until it is signalled to stop.
 func superviseHere(command *cobra.Command, layout controlplane.Layout, config controlplane.Config) error {
-	// Whoever reads the progress may go away before the cluster does. (Notify rather than Ignore: children inherit
+	// The reader of the progress may go away before the cluster does. (Notify rather than Ignore: children inherit
 	// what is ignored.)
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	executable, err := os.Executable()
 	if err != nil {
-		return fmt.Errorf("finding this program's own file, which runs the components: %w", err)
+		return fmt.Errorf("find the simcluster executable: %w", err)
 	}
 	return controlplane.Supervise(command.Context(), controlplane.Options{
 		Layout:     layout,

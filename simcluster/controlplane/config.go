@@ -29,14 +29,16 @@ type Config struct {
 	// long as it is free.
 	Port  int         `json:"port"`
 	Nodes []NodeGroup `json:"nodes"`
-	// Images maps an image's name (without tag, or without registry and tag, if so wished) to the path of an executable, or to
-	// HostImage. Any other image cannot be pulled.
+	// Images maps an image's name (without tag, or without registry and tag, if so wished) to the path of an executable,
+	// or to HostImage. Any other image cannot be pulled.
 	Images map[string]string `json:"images,omitempty"`
-	// Mounts says how containers see their volumes: MountsAuto, MountsNamespace or MountsRewrite.
+	// Mounts defines how containers see their volumes: MountsAuto, MountsNamespace or MountsRewrite.
 	Mounts string `json:"mounts"`
-	// Queueing says that the queue controller runs: Kueue's API is served, and Jobs and pods that name a queue wait in
+	// Queueing means that the queue controller runs: Kueue's API is served, and Jobs and pods that name a queue wait in
 	// it.
 	Queueing bool `json:"queueing,omitempty"`
+	// FairSharing switches Kueue's fair sharing on in the queue controller.
+	FairSharing bool `json:"fairSharing,omitempty"`
 	// SchedulerOnly leaves out everything that changes objects by itself, but for the scheduler: no controllers and no
 	// nodes. Nodes, pods and disruption budgets are then what a client says, their status too.
 	SchedulerOnly bool `json:"schedulerOnly,omitempty"`
@@ -73,8 +75,8 @@ type NodeGroup struct {
 	AllocatableCPU string `json:"allocatableCPU,omitempty"`
 	// Resources are further resources, such as nvidia.com/gpu: "4".
 	Resources map[string]string `json:"resources,omitempty"`
-	// Labels of the nodes. Values that are joined with "+" belong to equal parts of the nodes, in order: of four nodes with
-	// rack: a+b the first two are in rack a.
+	// Labels of the nodes. Values that are joined with "+" belong to equal parts of the nodes, in order: of four nodes
+	// with rack: a+b the first two are in rack a.
 	Labels map[string]string `json:"labels,omitempty"`
 	// Taints are in kubectl's notation, such as "nvidia.com/gpu=present:NoSchedule".
 	Taints []string `json:"taints,omitempty"`

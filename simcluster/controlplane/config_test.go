@@ -44,7 +44,7 @@ func TestNodeGroups(t *testing.T) {
 			}
 		})
 	})
-	for text, complaint := range map[string]string{
+	for text, wantText := range map[string]string{
 		"count=x":                 `count "x" is not a number`,
 		"cpu":                     `"cpu" is not key=value`,
 		"colour=blue":             `unknown key "colour"`,
@@ -62,8 +62,8 @@ func TestNodeGroups(t *testing.T) {
 		"taint:/gpu=:NoSchedule":  `taint "/gpu=:NoSchedule" is not KEY=VALUE:EFFECT`,
 	} {
 		t.Run("node group "+text+" is refused with the reason", func(t *testing.T) {
-			if _, err := ParseNodeGroup(text); err == nil || !strings.Contains(err.Error(), complaint) {
-				t.Errorf("%v; want %q", err, complaint)
+			if _, err := ParseNodeGroup(text); err == nil || !strings.Contains(err.Error(), wantText) {
+				t.Errorf("%v; want %q", err, wantText)
 			}
 		})
 	}
@@ -127,9 +127,9 @@ func TestConfig(t *testing.T) {
 	t.Run("everything that is wrong is named", func(t *testing.T) {
 		config := Config{Port: -1, Mounts: "magic", PodSecurity: "strict", Nodes: []NodeGroup{DefaultNodes(), DefaultNodes()}, Images: map[string]string{"": "x"}}
 		err := config.Validate()
-		for _, complaint := range []string{"port -1", `mounts "magic"`, `pod security "strict"`, `nodes "node": there is more than one`, `image ""`} {
-			if err == nil || !strings.Contains(err.Error(), complaint) {
-				t.Errorf("%q does not mention %q", err, complaint)
+		for _, wantText := range []string{"port -1", `mounts "magic"`, `pod security "strict"`, `nodes "node": there is more than one`, `image ""`} {
+			if err == nil || !strings.Contains(err.Error(), wantText) {
+				t.Errorf("%q does not mention %q", err, wantText)
 			}
 		}
 	})

@@ -1,6 +1,6 @@
 // Package controlplane runs a real Kubernetes control plane on this machine, for tests and demonstrations: etcd,
 // kube-apiserver, kube-controller-manager and kube-scheduler, each a process of its own so that one can be killed or
-// paused as the real thing can, the node agent (package fakekubelet) in the kubelets' place and, where it is asked for,
+// paused as the real thing can, the node agent (package fakekubelet) in the kubelets' place and, where it is requested,
 // the queue controller (package fakekueue) in Kueue's.
 //
 // Guarantees: nothing listens beyond loopback; no root, container engine or network is needed; every file is its

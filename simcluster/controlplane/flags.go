@@ -50,7 +50,7 @@ func arguments(component string, layout Layout, config Config, ports Ports) []st
 	case Scheduler:
 		return schedulerArguments(layout, ports)
 	case QueueController:
-		return queueControllerArguments(layout, ports)
+		return queueControllerArguments(config, layout, ports)
 	case NodeAgent:
 		return []string{"--config=" + layout.agentConfigFile()}
 	}
@@ -137,7 +137,7 @@ func schedulerArguments(layout Layout, ports Ports) []string {
 	}
 }
 
-func queueControllerArguments(layout Layout, ports Ports) []string {
+func queueControllerArguments(config Config, layout Layout, ports Ports) []string {
 	return []string{
 		// It installs its own API, webhooks and roles as an administrator would, and then is whom they are for.
 		"--admin-kubeconfig=" + layout.AdminKubeconfig(),
@@ -146,5 +146,6 @@ func queueControllerArguments(layout Layout, ports Ports) []string {
 		"--tls-cert-file=" + layout.pki("queue-webhook.crt"),
 		"--tls-private-key-file=" + layout.pki("queue-webhook.key"),
 		"--ca-file=" + layout.pki("ca.crt"),
+		"--fair-sharing=" + strconv.FormatBool(config.FairSharing),
 	}
 }

@@ -107,7 +107,7 @@ func (l Layout) statusFile() string { return filepath.Join(l.Dir, "status.json")
 // lockFile is locked as long as a supervisor runs.
 func (l Layout) lockFile() string { return filepath.Join(l.Dir, "lock") }
 
-// markerFile says that the state directory was made, or found empty, by a cluster's start.
+// markerFile marks that the state directory was made, or found empty, by a cluster's start.
 func (l Layout) markerFile() string { return filepath.Join(l.Dir, ".simcluster-state") }
 
 // agentConfigFile is the node agent's configuration.

@@ -124,7 +124,7 @@ func serversReady(client *http.Client, config Config, ports Ports) []condition {
 }
 
 // probeClient trusts the cluster's authority and, like a kubelet's probe, has no identity: health is public. It keeps
-// no connection, so that a server that was killed is not asked through a dead one.
+// no connection, so that a request to a server that was killed uses no dead one.
 func probeClient(layout Layout) (*http.Client, error) {
 	authority, err := os.ReadFile(layout.pki(clusterCA + ".crt"))
 	if err != nil {

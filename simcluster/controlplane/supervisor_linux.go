@@ -19,7 +19,7 @@ const (
 	startFailures = 3
 	// lockPatience is how long a start waits for the lock, which those that merely ask for the status hold for an
 	// instant.
-	lockPatience = 500 * time.Millisecond
+	lockTimeout = 500 * time.Millisecond
 )
 
 // ErrRunning is returned by Supervise when the cluster is running already.
@@ -56,7 +56,7 @@ type running struct {
 }
 
 // Supervise starts the cluster, calls ready once when it can be used, keeps its components running until ctx ends, and
-// then stops them in order. It returns when no process is left: with nil when it was asked to stop, with ErrRunning
+// then stops them in order. It returns when no process is left: with nil when it was signalled to stop, with ErrRunning
 // when there is a supervisor already, and with an error that says what was missing when the cluster did not become
 // ready.
 func Supervise(ctx context.Context, options Options, ready func()) (err error) {
@@ -68,11 +68,11 @@ func Supervise(ctx context.Context, options Options, ready func()) (err error) {
 		return err
 	}
 	lock := flock.New(layout.lockFile(), flock.SetPermissions(0o600))
-	patience, cancel := context.WithTimeout(ctx, lockPatience)
-	locked, err := lock.TryLockContext(patience, pollPause)
+	lockCtx, cancel := context.WithTimeout(ctx, lockTimeout)
+	locked, err := lock.TryLockContext(lockCtx, pollPause)
 	cancel()
 	if !locked {
-		if ctx.Err() != nil { // asked to stop before it began
+		if ctx.Err() != nil { // signalled to stop before it began
 			return nil
 		}
 		if err == nil || errors.Is(err, context.DeadlineExceeded) {
@@ -98,7 +98,7 @@ func Supervise(ctx context.Context, options Options, ready func()) (err error) {
 	defer cancelLimits()
 	limiting.Go(func() { limitLogs(limited, s.logs()) })
 	if err := s.start(ctx, ports); err != nil {
-		if ctx.Err() != nil { // asked to stop while it was starting
+		if ctx.Err() != nil { // signalled to stop while it was starting
 			return nil
 		}
 		return err

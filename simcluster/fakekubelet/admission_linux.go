@@ -7,10 +7,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Admission says why a node rejects a pod beside others that it has admitted; reason is empty where it admits the pod.
+// Admission returns why a node rejects a pod beside others that it has admitted; reason is empty where it admits the
+// pod.
 type Admission func(node *corev1.Node, pod *corev1.Pod, others []*corev1.Pod) (reason, message string)
 
-// admit says why a node does not admit a pod: the scheduler was not asked about a pod whose spec names its node. nil: it
+// admit reports why a node does not admit a pod: the scheduler does not see a pod whose spec names its node. nil: it
 // is admitted. a.mu is held, so that pods are admitted one after the other, in the order in which they come.
 func (a *agent) admit(ctx context.Context, n *simulatedNode, pod *corev1.Pod) *ending {
 	if finished(pod) || pod.Status.StartTime != nil { // it was admitted before the agent was started again

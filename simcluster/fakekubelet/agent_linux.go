@@ -140,7 +140,7 @@ func (a *agent) run(parent context.Context) error {
 	}
 	err = group.Wait()
 	if parent.Err() != nil {
-		return nil // it was asked to end
+		return nil // it was signalled to end
 	}
 	return err
 }

@@ -4,7 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Config says which nodes to simulate and where their pods live. It travels
+// Config defines which nodes to simulate and where their pods live. It travels
 // as JSON from the supervisor to the agent process.
 type Config struct {
 	// Kubeconfig is the file with an administrator's access to the API server.

@@ -15,7 +15,7 @@ import (
 )
 
 // A podView is a pod with what its node knows about it: everything the downward
-// API can be asked for.
+// API can be requested.
 type podView struct {
 	pod         *corev1.Pod
 	podIP       string

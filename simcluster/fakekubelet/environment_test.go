@@ -85,7 +85,7 @@ func TestContainerEnvironment(t *testing.T) {
 	}
 }
 
-func TestAPodIsToldOfTheServicesOfItsNamespaceAndOfKubernetes(t *testing.T) {
+func TestAPodHasTheVariablesOfTheServicesOfItsNamespaceAndOfKubernetes(t *testing.T) {
 	service := func(namespace, name, ip string) *corev1.Service {
 		return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: corev1.ServiceSpec{ClusterIP: ip, Ports: []corev1.ServicePort{{Name: "grpc", Port: 50001}}}}
 	}

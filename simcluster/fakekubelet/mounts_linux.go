@@ -148,7 +148,7 @@ func (osTree) ReadDir(path string) ([]fs.DirEntry, error) { return os.ReadDir(pa
 // A shimRequest contains the program that the shim executes.
 type shimRequest struct {
 	View fileView `json:"view"`
-	// OwnProcesses says that the shim is the first process of a PID namespace.
+	// OwnProcesses means that the shim is the first process of a PID namespace.
 	OwnProcesses bool     `json:"own_processes"`
 	Argv         []string `json:"argv"`
 	Env          []string `json:"env"`

@@ -41,16 +41,16 @@ type owner struct {
 	poke    chan struct{}
 
 	// The rest belongs to run.
-	exits     chan containerExit
-	life      *lifecycle
-	addresses podAddresses
-	processes map[int]*process
-	volumes   podVolumes
-	prepared  bool
-	complaint string    // the last FailedMount, so that it is not repeated
-	refreshAt time.Time // of volumes
-	writer    statusWriter
-	deleted   bool
+	exits          chan containerExit
+	life           *lifecycle
+	addresses      podAddresses
+	processes      map[int]*process
+	volumes        podVolumes
+	prepared       bool
+	lastMountError string    // the last FailedMount, so that it is not repeated
+	refreshAt      time.Time // of volumes
+	writer         statusWriter
+	deleted        bool
 }
 
 // A containerRun is where to find the log of a container's latest run.
@@ -93,7 +93,7 @@ func (o *owner) update(pod *corev1.Pod) {
 	o.wake()
 }
 
-// forget says that the pod's object is gone.
+// forget reports that the pod's object is gone.
 func (o *owner) forget() {
 	o.mu.Lock()
 	o.gone = true
@@ -101,7 +101,7 @@ func (o *owner) forget() {
 	o.wake()
 }
 
-// referenceChanged says that a config map or secret it uses was made or changed.
+// referenceChanged reports that a config map or secret it uses was made or changed.
 func (o *owner) referenceChanged() {
 	o.mu.Lock()
 	o.changed = true
@@ -232,14 +232,14 @@ func (o *owner) prepareVolumes(ctx context.Context, now time.Time) {
 	}
 	next, err := o.volumes.prepare(ctx, o.view())
 	if err != nil {
-		if message := err.Error(); message != o.complaint && ctx.Err() == nil {
-			o.complaint = message
+		if message := err.Error(); message != o.lastMountError && ctx.Err() == nil {
+			o.lastMountError = message
 			o.events.Event(o.life.pod, corev1.EventTypeWarning, "FailedMount", message)
 		}
 		o.refreshAt = now.Add(configRetry)
 		return
 	}
-	o.prepared, o.refreshAt, o.complaint = true, next, ""
+	o.prepared, o.refreshAt, o.lastMountError = true, next, ""
 }
 
 func (o *owner) view() podView {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -82,6 +83,16 @@ func TestProcess(t *testing.T) {
 			if err == nil && strings.Contains(string(line), "sleep") {
 				t.Fatalf("process %d of %q is left", pid, out)
 			}
+		}
+	})
+	t.Run("the agent and the control plane come before it", func(t *testing.T) {
+		level, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, out := runToEnd(t, processSpec{}, "nice", nil)
+		if want := min(20-level+containerNiceness, 19); strings.TrimSpace(out) != strconv.Itoa(want) {
+			t.Errorf("its niceness is %q, and %d were expected", out, want)
 		}
 	})
 	t.Run("what cannot be executed is an error", func(t *testing.T) {

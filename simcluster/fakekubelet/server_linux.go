@@ -112,7 +112,7 @@ func refuse(w http.ResponseWriter, message string) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusNotImplemented)
-	_ = json.NewEncoder(w).Encode(status) // whoever asked may be gone
+	_ = json.NewEncoder(w).Encode(status) // the client may be gone
 }
 
 // serveHTTP serves until ctx ends.

@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/transport/spdy"
 )
 
-func TestWhoForwardsAPortIsToldThePodsAddress(t *testing.T) {
+func TestPortForwardIsRejectedWithThePodsAddress(t *testing.T) {
 	pods := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}, Status: corev1.PodStatus{PodIP: "127.52.180.88"}}
 	if err := pods.Add(pod); err != nil {

@@ -164,7 +164,7 @@ func (v *podVolumes) token(ctx context.Context, pod *corev1.Pod, volume string, 
 	return status.Token, nil
 }
 
-// objectFiles says which keys of a config map or secret become which files.
+// objectFiles defines which keys of a config map or secret become which files.
 type objectFiles struct {
 	kind, namespace, name string
 	items                 []corev1.KeyToPath

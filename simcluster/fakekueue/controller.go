@@ -91,7 +91,7 @@ func Run(ctx context.Context, config Config, log *slog.Logger) error {
 		return err
 	}
 	log.InfoContext(ctx, "Kueue's API is served", "after", time.Since(began))
-	c, err := newController(own, log)
+	c, err := newController(own, config.engine(), log)
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func connect(kubeconfig string) (*rest.Config, error) {
 	return config, nil
 }
 
-func newController(config *rest.Config, log *slog.Logger) (*controller, error) {
+func newController(config *rest.Config, engine quota.Config, log *slog.Logger) (*controller, error) {
 	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, err
@@ -140,7 +140,7 @@ func newController(config *rest.Config, log *slog.Logger) (*controller, error) {
 		core:    core,
 		kueue:   ours,
 		keys:    workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[key]()),
-		engine:  quota.New(quota.Config{}),
+		engine:  quota.New(engine),
 		holding: map[types.NamespacedName]bool{},
 		locals:  map[types.NamespacedName]*kueue.LocalQueue{},
 	}, nil
@@ -180,7 +180,7 @@ func (c *controller) run(parent context.Context, synced func() error) error {
 	defer running.wait()
 	defer cancel()
 	if !cache.WaitForCacheSync(ctx.Done(), running.synced...) {
-		return nil // asked to stop
+		return nil // signalled to stop
 	}
 	c.fillEngine()
 	if err := synced(); err != nil {

@@ -7,13 +7,13 @@
 // gates, finalizers, the flavor's node labels and tolerations in pods, statuses of queues. It may be killed at any
 // moment: everything is in the API server, nothing is admitted twice, and what was begun is gone on with.
 //
-// Pods of flavors with a topology stay gated until each has the node labels of its domain. What Kueue
-// does when a node fails is left to whoever sets status.unhealthyNodes; then other nodes are found, or the workload is
-// evicted.
+// Pods of flavors with a topology stay gated until each has the node labels of its domain. When a node of such a
+// workload fails, other nodes are found for its pods, or the workload is evicted.
 //
 // It leaves out workload slices, MultiKueue, integrations besides Jobs and pods, API version
 // v1beta1, metrics, the eviction of workloads whose pods are not ready after half an hour, the webhook of Workloads
-// (the rules in their definition hold), and controllers of admission checks (it waits for whoever plays them).
+// (the rules in their definition hold), and controllers of admission checks (it waits for the test or program that
+// plays them).
 //
 // How it is built: packages workload and admission decide, without I/O; quota decides about quota. One goroutine
 // (loop.go) looks at one object after the other and acts, so that there is one order of events; informers (cache.go)

@@ -25,7 +25,7 @@ import (
 )
 
 // patience is more than anything here takes on a machine with other things to do.
-const patience = 60 * time.Second
+const timeout = 60 * time.Second
 
 // A world is what one test works with: a namespace with the LocalQueue "queue" of a ClusterQueue of 4 CPU and 8Gi, in
 // one flavor, and two classes of priority, low (10) and high (1000). Cluster-wide names begin with the namespace's.
@@ -157,7 +157,7 @@ func podSpec(script string) corev1.PodSpec {
 	}
 }
 
-// forever runs until it is asked to stop.
+// forever runs until it is signalled to stop.
 const forever = "exec sleep 3600"
 
 // untilFile runs until a file of the host appears, whose name a test chooses.
@@ -200,7 +200,7 @@ func (w *world) podObject(name, class, script string, change ...func(*corev1.Pod
 // eventually looks until look has no complaint.
 func (w *world) eventually(what string, look func(ctx context.Context) error) {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(w.t.Context(), timeout)
 	defer cancel()
 	if err := await.Until(ctx, what, 25*time.Millisecond, look); err != nil {
 		w.t.Fatalf("%v\n%s", err, w.picture())

@@ -116,7 +116,7 @@ func TestAnElasticJobUnderAQueue(t *testing.T) {
 				OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{{Type: "TerminationTarget", Status: corev1.ConditionTrue}},
 			}}}
 			job.Spec.Template.Labels = w.queueLabels("mid")
-			member(&job.Spec.Template.Labels, &job.Spec.Template.Annotations, "j1-floor-abc", 2)
+			member(&job.Spec.Template.Labels, &job.Spec.Template.Annotations, "j1-min-abc", 2)
 		})
 	}
 	master := groupJob("j1")
@@ -127,10 +127,10 @@ func TestAnElasticJobUnderAQueue(t *testing.T) {
 		}
 		return err
 	})
-	groupJob("j1-floor")
-	first := w.becomes("j1-floor-abc", "Admitted")
+	groupJob("j1-min")
+	first := w.becomes("j1-min-abc", "Admitted")
 	w.running("j1-0", 1)
-	w.running("j1-floor-0", 1)
+	w.running("j1-min-0", 1)
 	burst := func(name string) {
 		w.pod(name, "low", forever, func(pod *corev1.Pod) {
 			pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: master.Name, UID: master.UID}}
@@ -146,7 +146,7 @@ func TestAnElasticJobUnderAQueue(t *testing.T) {
 	w.job("high", "high", 2, untilFile(line))
 	w.becomes("high", "Admitted")
 	w.running("burst-", 1)
-	if now := w.becomes("j1-floor-abc", "Admitted"); now.Status.SchedulingStats != nil {
+	if now := w.becomes("j1-min-abc", "Admitted"); now.Status.SchedulingStats != nil {
 		t.Errorf("the group was evicted: %+v", now.Status.SchedulingStats)
 	}
 	cross()
@@ -176,14 +176,14 @@ func TestAnElasticJobUnderAQueue(t *testing.T) {
 		}
 		return nil
 	})
-	evicted := w.becomes("j1-floor-abc", "Pending")
+	evicted := w.becomes("j1-min-abc", "Pending")
 	w.condition(evicted, kueue.WorkloadEvicted, metav1.ConditionTrue, "Preempted", "")
 	w.condition(evicted, kueue.WorkloadRequeued, metav1.ConditionTrue, "Preempted", "")
 	cross()
-	again := w.becomes("j1-floor-abc", "Admitted")
+	again := w.becomes("j1-min-abc", "Admitted")
 	if again.UID != first.UID {
 		t.Error("it is another Workload")
 	}
 	w.running("j1-0", 1)
-	w.running("j1-floor-0", 1)
+	w.running("j1-min-0", 1)
 }

@@ -15,13 +15,14 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/configuration"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/crd"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/crds"
 )
 
 const (
 	// systemNamespace and account are where Kueue's own manifests put it, and who it is.
-	systemNamespace = "kueue-system"
+	systemNamespace = configuration.Namespace
 	account         = "kueue-controller-manager"
 
 	roleName = "kueue-manager-role"
@@ -84,6 +85,7 @@ func applyTyped(ctx context.Context, client dynamic.Interface, o object) error {
 var installed = map[string]string{
 	"Namespace":                      "namespaces",
 	"ServiceAccount":                 "serviceaccounts",
+	"ConfigMap":                      "configmaps",
 	"ClusterRole":                    "clusterroles",
 	"ClusterRoleBinding":             "clusterrolebindings",
 	"MutatingWebhookConfiguration":   "mutatingwebhookconfigurations",
@@ -114,6 +116,11 @@ func accountObjects() []object {
 	}
 	return []object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: systemNamespace}},
+		// What forecasts read of Kueue's configuration: nothing here evicts workloads whose pods are not ready.
+		&corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Name: configuration.ConfigMap, Namespace: systemNamespace},
+			Data:       map[string]string{configuration.Key: "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\nfeatureGates:\n  DisableWaitForPodsReady: true\n"},
+		},
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: account, Namespace: systemNamespace}},
 		&rbacv1.ClusterRole{
 			ObjectMeta: metav1.ObjectMeta{Name: roleName},

@@ -152,7 +152,7 @@ func TestKubectlShowsWorkloadsAsKueueDoes(t *testing.T) {
 	}
 }
 
-func TestAnAdmittedJobGetsWhatItsFlavorSays(t *testing.T) {
+func TestAnAdmittedJobGetsTheLabelsOfItsFlavor(t *testing.T) {
 	t.Parallel()
 	w := newNamespace(t)
 	w.flavor("t4", kueue.ResourceFlavorSpec{

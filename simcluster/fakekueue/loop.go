@@ -50,7 +50,7 @@ const (
 	defaultNamespaces kind = "namespaces with a default queue"
 )
 
-// errWait says that nothing can be done before something changes.
+// errWait means that nothing can be done before something changes.
 var errWait = errors.New("nothing can be done yet")
 
 // work looks where the queue says until it is shut down.
@@ -119,7 +119,7 @@ func (c *controller) look(ctx context.Context, k key) error {
 	case topologies:
 		c.reconcileTopology(k.NamespacedName)
 	case nodes:
-		c.reconcileNode(k.NamespacedName)
+		return c.reconcileNode(ctx, k.NamespacedName)
 	case places:
 		return c.reconcilePlace(ctx, k.NamespacedName)
 	case schedule:
@@ -179,6 +179,9 @@ func (c *controller) changed(o metav1.Object) {
 func (c *controller) addPlace(pod *corev1.Pod) {
 	if c.placing.Load() {
 		c.add(places, pod.Namespace, pod.Name)
+		if node := nodeToCheck(pod); node != "" {
+			c.addAfter(nodes, "", node, nodeCheckBatch)
+		}
 	}
 }
 

@@ -56,7 +56,7 @@ func (o *singlePod) match(context.Context) (match *kueue.Workload, others []*kue
 
 func (o *singlePod) suspended() bool { return workload.PodSuspended(o.pod) }
 
-// active is never true: a pod's quota is free as soon as the pod is asked to stop.
+// active is never true: a pod's quota is free as soon as the pod is terminating.
 func (o *singlePod) active() bool { return false }
 
 func (o *singlePod) finished() (message string, succeeded, finished bool) {

@@ -50,6 +50,9 @@ func (c *controller) carryOut(ctx context.Context, decision quota.Decision) {
 				return true
 			})
 		})
+		for _, pod := range c.allPods.by(byWorkload, join(decision.Workload.Namespace, decision.Workload.Name)) {
+			c.add(places, pod.Namespace, pod.Name) // it may wait for its new node
+		}
 	case quota.Preempt:
 		preemptor, _ := c.workloads.get(decision.Workload)
 		for _, target := range decision.Targets {

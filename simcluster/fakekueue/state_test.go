@@ -25,7 +25,7 @@ func TestTheStateOfANamespaceHasItsPodsWorkloadsAndEvents(t *testing.T) {
 	cluster.LogState(n, w.namespace)
 	for _, want := range []string{
 		w.namespace + "/" + pod.Name + " on \"cpu-1\"", `"phase":"Running"`, "in queue, of [{batch/v1 Job train",
-		"Quota reserved in ClusterQueue " + w.global("cq"), "SuccessfulCreate job " + w.namespace + "/train", "Kueue's API is served",
+		"Quota reserved in ClusterQueue " + w.global("cq"), "SuccessfulCreate job " + w.namespace + "/train", "the end of the queue controller's log:\n",
 	} {
 		if !strings.Contains(n.text.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, n.text.String())

@@ -10,7 +10,6 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler"
-	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/quota"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/fakekueue/workload"
 )
 
@@ -36,23 +35,6 @@ func (c *controller) setTopology(t *kueue.Topology) {
 		levels[i] = level.NodeLabel
 	}
 	c.engine.SetTopology(t.Name, levels)
-}
-
-// reconcileNode passes a node to the engine.
-func (c *controller) reconcileNode(name types.NamespacedName) {
-	defer c.keys.Add(key{kind: schedule})
-	if n, ok := c.nodes.get(name); ok {
-		c.setNode(n)
-	} else {
-		c.engine.DeleteNode(name.Name)
-	}
-}
-
-func (c *controller) setNode(n *corev1.Node) {
-	c.engine.SetNode(quota.Node{
-		Name: n.Name, Labels: n.Labels, Taints: n.Spec.Taints, Allocatable: n.Status.Allocatable,
-		Unavailable: n.Spec.Unschedulable || !scheduler.NodeReady(n),
-	})
 }
 
 // reconcilePlace passes a pod that Kueue does not place to the engine, and gives the pods of a workload that waits for it
@@ -100,6 +82,9 @@ func (c *controller) place(ctx context.Context, name types.NamespacedName) error
 			request = w.Spec.PodSets[at].TopologyRequest
 		}
 		for _, placed := range workload.Place(assignment, request, pods) {
+			if slices.Contains(w.Status.UnhealthyNodes, kueue.UnhealthyNode{Name: placed.Labels[corev1.LabelHostname]}) {
+				continue // until another node is found
+			}
 			changed := placed.Pod.DeepCopy()
 			placed.Put(changed)
 			if _, err := patch(ctx, c.allPods, c.core.CoreV1().Pods(changed.Namespace), placed.Pod, changed, false); ignoreNotFound(err) != nil {

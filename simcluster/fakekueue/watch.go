@@ -117,7 +117,7 @@ func watched[T object](w *watches, informer cache.SharedIndexInformer, indexers 
 	return watchedFor(w, informer, indexers, func(o T) { w.controller.changed(o) })
 }
 
-// watchedFor is watched with another function that is told of changes.
+// watchedFor is watched with another function that receives changes.
 func watchedFor[T object](w *watches, informer cache.SharedIndexInformer, indexers cache.Indexers, changed func(T)) *store[T] {
 	s, err := newStore(informer, indexers, changed)
 	if err != nil {

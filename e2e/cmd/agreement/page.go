@@ -81,8 +81,8 @@ The engine follows the rules of the cluster's version. With an older one, on as 
 
 Recordings of a real Kueue are replayed. After each step (a workload is created or finishes, a queue changes) the events, the state of
 each workload and the usage of each queue must be those that were recorded. Steps whose result depends on timing are not compared.
-The families from levels to replacements are about topology-aware scheduling; another 1,000 recordings, of single placements, are in the tests
-of package topology.
+Many families are about topology-aware scheduling, among them layers, groups, rackreclaim, rackshares, levels, slices and
+replacements; another 1,000 recordings, of single placements, are in the tests of package topology.
 
 %s
 

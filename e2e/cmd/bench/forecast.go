@@ -11,8 +11,20 @@ import (
 	"time"
 )
 
-// forecastGoal bounds one forecast of a training job of nine pods on 5,000 nodes with 50,000 pods.
-const forecastGoal = time.Second
+// forecastSize is a benchmark of package forecast at one size, with its goal.
+type forecastSize struct {
+	benchmark, size string
+	goal            time.Duration
+}
+
+// forecastSizes are forecasts of a training job of nine pods among ten pods on each node, and of a task of four pods in one
+// rack in a queue, among queues with a topology of three levels.
+var forecastSizes = []forecastSize{
+	{"Make", "500_nodes_5000_pods", time.Second},
+	{"Make", "5000_nodes_50000_pods", time.Second},
+	{"MakeInQueues", "100_queues_1000_workloads_500_nodes", 2 * time.Second},
+	{"MakeInQueues", "1000_queues_10000_workloads_5000_nodes", 2 * time.Second},
+}
 
 // measureForecast runs the forecast's own benchmark in a process of its own, whose greatest memory is that of the
 // snapshot and the answer together; what reading a cluster takes is not in it.
@@ -29,8 +41,10 @@ func measureForecast(ctx context.Context, o options) ([]figure, error) {
 		return nil, fmt.Errorf("%v: %w\n%s", build.Args, err, output)
 	}
 	var figures []figure
-	for _, size := range []string{"500_nodes_5000_pods", "5000_nodes_50000_pods"} {
-		results, command, err := goBenchmarks(ctx, o.root, program, "-test.run", "^$", "-test.bench", "^BenchmarkMake$/^"+size+"$", "-test.benchtime", "3x", "-test.count", strconv.Itoa(o.rounds))
+	before := forecastSize{}
+	var secondsBefore []float64
+	for _, size := range forecastSizes {
+		results, command, err := goBenchmarks(ctx, o.root, program, "-test.run", "^$", "-test.bench", "^Benchmark"+size.benchmark+"$/^"+size.size+"$", "-test.benchtime", "3x", "-test.count", strconv.Itoa(o.rounds))
 		if err != nil {
 			return nil, err
 		}
@@ -39,7 +53,12 @@ func measureForecast(ctx context.Context, o options) ([]figure, error) {
 		if usage, ok := command.ProcessState.SysUsage().(*syscall.Rusage); ok {
 			memory = fmt.Sprintf(", peak memory %d MB with the snapshot", usage.Maxrss>>10)
 		}
-		figures = append(figures, ratios("forecast, "+size, "≤ 1", fmt.Sprintf("%v; median %.2f s%s", forecastGoal, medianOf(seconds), memory), against(forecastGoal.Seconds(), seconds)))
+		detail := fmt.Sprintf("%v; median %.2f s%s", size.goal, medianOf(seconds), memory)
+		figures = append(figures, ratios("forecast, "+size.size, "≤ 1", detail, against(size.goal.Seconds(), seconds)))
+		if size.benchmark == before.benchmark {
+			figures = append(figures, growth("forecast, "+size.size, secondsBefore, seconds))
+		}
+		before, secondsBefore = size, seconds
 	}
 	return figures, nil
 }

@@ -43,6 +43,13 @@ func goBenchmarks(ctx context.Context, dir string, command ...string) (timings, 
 	return read, run, nil
 }
 
+// growth is how much longer something takes at ten times the size, against n·log n for some thousand things.
+func growth(name string, tenth, seconds []float64) figure {
+	const expected = 10 * 4.0 / 3 // 10·log(10,000)/log(1,000)
+	short := medianOf(tenth)
+	return ratios(name+", growth from a tenth", "≤ 1", fmt.Sprintf("n·log n, which is %.1f times; a tenth takes %.1f ms", expected, 1000*short), against(short*expected, seconds))
+}
+
 // against are samples as shares of a goal in seconds.
 func against(goal float64, seconds []float64) []float64 {
 	shares := make([]float64, len(seconds))

@@ -78,12 +78,15 @@ func measurements() []measurement {
 		{"kill", measureKill},
 		{"leave", measureLeave},
 		{"restart", measureRestart},
+		{"collectives", measureCollectives},
+		{"collectives-large", measureLargeCollectives},
 		{"straggler", measureStraggler},
 		{"goodput", measureGoodput},
 		{"scaling", measureScaling},
 		{"cluster", measureCluster},
 		{"provider", measureProvider},
 		{"queues", measureQueues},
+		{"kueue", measureKueue},
 		{"forecast", measureForecast},
 		{"simulator", measureSimulator},
 		{"scenarios", measureScenarios},
@@ -129,8 +132,9 @@ Every figure is a ratio, to a competitor measured in the same run or to the goal
 Nothing is asserted: machines are noisy, and want to be idle for this. What a machine
 cannot measure is named with its reason.
 
-The measurements are ` + strings.Join(names[:len(names)/2], ", ") + `,
-` + strings.Join(names[len(names)/2:], ", ") + `.`,
+The measurements are ` + strings.Join(names[:len(names)/3], ", ") + `,
+` + strings.Join(names[len(names)/3:2*len(names)/3], ", ") + `,
+` + strings.Join(names[2*len(names)/3:], ", ") + `.`,
 		Example: `  make bench
   go -C e2e run ./cmd/bench --only speed,start --rounds 1`,
 		Args: cli.NeedsArguments(),

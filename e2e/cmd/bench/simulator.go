@@ -19,8 +19,8 @@ var simulations = []struct {
 	{"Preemption", "5,000 nodes, 20,000 low and 5,000 preempting pods", 25_000, 5 * time.Second},
 }
 
-// measureSimulator says how long simulations take, and how their cost grows from a tenth of their size, where n log n
-// is 1.
+// measureSimulator reports how long simulations take, and how their cost grows from a tenth of their size, where n log
+// n is 1.
 func measureSimulator(ctx context.Context, o options) ([]figure, error) {
 	var figures []figure
 	for _, s := range simulations {

@@ -31,7 +31,7 @@ func main() {
 	terminal := newTerminal(os.Stdout)
 	stopNotice := context.AfterFunc(ctx, func() {
 		stop() // a second ^C ends this process at once, and the cluster with it
-		terminal.say("\nInterrupted: running terraform destroy, then stopping the cluster. This takes some seconds.")
+		terminal.printf("\nInterrupted: running terraform destroy, then stopping the cluster. This takes some seconds.")
 	})
 	err := cli.RunContext(ctx, newRoot(func(sc scenario.Scenario) error { return demo(ctx, terminal, sc) }), os.Args[1:])
 	stopNotice()
@@ -97,14 +97,14 @@ func demo(ctx context.Context, terminal *terminal, sc scenario.Scenario) error {
 	if err != nil {
 		return err
 	}
-	terminal.say("%s\n\n%s\n", sc.Title, sc.About)
+	terminal.printf("%s\n\n%s\n", sc.Title, sc.About)
 	var reporter scenario.Reporter
 	outcome, err := scenario.Run(ctx, sc, backend, scenario.Options{
 		Tools:    tools,
 		Root:     root,
 		Out:      scenario.OutDir(root, sc.Name),
 		MNISTDir: os.Getenv("MNIST_DIR"),
-		Logf:     terminal.say,
+		Logf:     terminal.printf,
 		Observe: func(event eventlog.Event) {
 			for _, line := range reporter.Lines(event) {
 				terminal.line(line)
@@ -114,7 +114,7 @@ func demo(ctx context.Context, terminal *terminal, sc scenario.Scenario) error {
 	switch {
 	case ctx.Err() != nil:
 		if outcome.Page != "" {
-			terminal.say("Timeline of the interrupted run: %s", outcome.Page)
+			terminal.printf("Timeline of the interrupted run: %s", outcome.Page)
 		}
 		return errInterrupted
 	case err != nil:

@@ -59,7 +59,7 @@ func (t *terminal) job(name string) string {
 }
 
 // say prints a line that is not an event.
-func (t *terminal) say(format string, args ...any) {
+func (t *terminal) printf(format string, args ...any) {
 	fmt.Fprintf(t.w, format+"\n", args...)
 }
 
@@ -167,14 +167,14 @@ func (t *terminal) ending(ran scenario.Scenario, outcome scenario.Outcome, scena
 	if failed := len(outcome.Violations); failed > 0 {
 		result = fmt.Sprintf("%d of %d assertions FAILED, see above.", failed, len(ran.Assertions))
 	}
-	t.say("\n%s\n", t.paint(bold, result))
-	t.say("Timeline, for a browser:   %s", outcome.Page)
-	t.say("Terraform configuration:   %s", ran.Example())
-	t.say("Guide, step by step:       %s", ran.Guide)
-	t.say("\nOther scenarios:")
+	t.printf("\n%s\n", t.paint(bold, result))
+	t.printf("Timeline, for a browser:   %s", outcome.Page)
+	t.printf("Terraform configuration:   %s", ran.Example())
+	t.printf("Guide, step by step:       %s", ran.Guide)
+	t.printf("\nOther scenarios:")
 	for _, other := range scenarios {
 		if other.Name != ran.Name {
-			t.say("  SCENARIO=%-18s make demo   %s", other.Name, other.Title)
+			t.printf("  SCENARIO=%-18s make demo   %s", other.Name, other.Title)
 		}
 	}
 }

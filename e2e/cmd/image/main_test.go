@@ -22,7 +22,7 @@ import (
 
 const root = "../../.."
 
-func TestArchivesAreWrittenTheImageIsPushedAndTheNextStepIsSaid(t *testing.T) {
+func TestArchivesAreWrittenTheImageIsPushedAndTheNextStepIsPrinted(t *testing.T) {
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	defer server.Close()
 	o := options{root: root, output: t.TempDir(), version: "0.0.0-test", push: strings.TrimPrefix(server.URL, "http://") + "/team/trainer:1"}
@@ -36,8 +36,8 @@ func TestArchivesAreWrittenTheImageIsPushedAndTheNextStepIsSaid(t *testing.T) {
 			_ = engine.Untag(ctx, tag)
 		}
 	}()
-	var said bytes.Buffer
-	if err := o.run(t.Context(), &said); err != nil {
+	var output bytes.Buffer
+	if err := o.run(t.Context(), &output); err != nil {
 		t.Fatal(err)
 	}
 
@@ -62,9 +62,9 @@ func TestArchivesAreWrittenTheImageIsPushedAndTheNextStepIsSaid(t *testing.T) {
 		}
 	}
 
-	pushed := regexp.MustCompile(`image = "(.*)"`).FindStringSubmatch(said.String())
+	pushed := regexp.MustCompile(`image = "(.*)"`).FindStringSubmatch(output.String())
 	if pushed == nil {
-		t.Fatalf("it does not say what to write in HCL:\n%s", &said)
+		t.Fatalf("it does not say what to write in HCL:\n%s", &output)
 	}
 	digest, err := name.NewDigest(pushed[1])
 	if err != nil {
@@ -74,8 +74,8 @@ func TestArchivesAreWrittenTheImageIsPushedAndTheNextStepIsSaid(t *testing.T) {
 		t.Error(err)
 	}
 	for _, sentence := range []string{tag.Name(), "linux/amd64: ", "MB to download", "loaded:"} {
-		if !strings.Contains(strings.ReplaceAll(said.String(), "not loaded:", "loaded:"), sentence) {
-			t.Errorf("it does not say %q:\n%s", sentence, &said)
+		if !strings.Contains(strings.ReplaceAll(output.String(), "not loaded:", "loaded:"), sentence) {
+			t.Errorf("it does not say %q:\n%s", sentence, &output)
 		}
 	}
 }

@@ -82,7 +82,7 @@ func parameter(p *tfprotov6.FunctionParameter) *tfjson.FunctionParameter {
 	return &tfjson.FunctionParameter{Name: p.Name, Description: p.Description, IsNullable: p.AllowNullValue, Type: typeOf(p.Type)}
 }
 
-// typeOf says the same type in the words of Terraform's language, of which the protocol's are a part.
+// typeOf converts the type to Terraform's language, of which the protocol's are a part.
 func typeOf(t tftypes.Type) cty.Type {
 	switch t := t.(type) {
 	case tftypes.List:

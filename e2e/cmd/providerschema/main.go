@@ -43,7 +43,7 @@ func run(ctx context.Context, w io.Writer) error {
 }
 
 func schemaOf(ctx context.Context, server tfprotov6.ProviderServer) (*tfjson.ProviderSchema, error) {
-	said, err := server.GetProviderSchema(ctx, &tfprotov6.GetProviderSchemaRequest{})
+	response, err := server.GetProviderSchema(ctx, &tfprotov6.GetProviderSchemaRequest{})
 	if err != nil {
 		return nil, err
 	}
@@ -51,18 +51,18 @@ func schemaOf(ctx context.Context, server tfprotov6.ProviderServer) (*tfjson.Pro
 	if err != nil {
 		return nil, err
 	}
-	if err := problems(append(said.Diagnostics, identities.Diagnostics...)); err != nil {
+	if err := problems(append(response.Diagnostics, identities.Diagnostics...)); err != nil {
 		return nil, err
 	}
-	schema := &tfjson.ProviderSchema{ConfigSchema: schemaJSON(said.Provider)}
-	schema.ResourceSchemas = each(said.ResourceSchemas, schemaJSON)
-	schema.DataSourceSchemas = each(said.DataSourceSchemas, schemaJSON)
-	schema.EphemeralResourceSchemas = each(said.EphemeralResourceSchemas, schemaJSON)
-	schema.ListResourceSchemas = each(said.ListResourceSchemas, schemaJSON)
-	schema.ActionSchemas = each(said.ActionSchemas, func(a *tfprotov6.ActionSchema) *tfjson.ActionSchema {
+	schema := &tfjson.ProviderSchema{ConfigSchema: schemaJSON(response.Provider)}
+	schema.ResourceSchemas = each(response.ResourceSchemas, schemaJSON)
+	schema.DataSourceSchemas = each(response.DataSourceSchemas, schemaJSON)
+	schema.EphemeralResourceSchemas = each(response.EphemeralResourceSchemas, schemaJSON)
+	schema.ListResourceSchemas = each(response.ListResourceSchemas, schemaJSON)
+	schema.ActionSchemas = each(response.ActionSchemas, func(a *tfprotov6.ActionSchema) *tfjson.ActionSchema {
 		return &tfjson.ActionSchema{Block: block(a.Schema.Block)}
 	})
-	schema.Functions = each(said.Functions, signature)
+	schema.Functions = each(response.Functions, signature)
 	schema.ResourceIdentitySchemas = each(identities.IdentitySchemas, identity)
 	return schema, nil
 }

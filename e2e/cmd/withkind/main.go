@@ -37,18 +37,18 @@ type options struct {
 
 func main() {
 	began := time.Now()
-	say := func(format string, args ...any) {
+	logf := func(format string, args ...any) {
 		fmt.Printf("%7.2f s  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
 	}
 	// The handler stays until the end: an impatient second signal must not leave a cluster behind.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	said := context.AfterFunc(ctx, func() { say("Interrupted. The cluster is deleted; this takes some seconds.") })
+	stopNotice := context.AfterFunc(ctx, func() { logf("Interrupted. The cluster is deleted; this takes some seconds.") })
 	code := 0
 	err := cli.RunContext(ctx, newRoot(func(o options) (err error) {
-		code, err = run(ctx, o, say)
+		code, err = run(ctx, o, logf)
 		return err
 	}), os.Args[1:])
-	said()
+	stopNotice()
 	stop()
 	os.Exit(max(code, cli.Code(err)))
 }
@@ -88,10 +88,10 @@ names the nodes' image.`,
 }
 
 // run returns the exit code of the command.
-func run(ctx context.Context, o options, say func(string, ...any)) (code int, err error) {
+func run(ctx context.Context, o options, logf func(string, ...any)) (code int, err error) {
 	engine, err := kind.FindEngine(ctx)
 	if errors.Is(err, kind.ErrNoEngine) {
-		say("Skipped: a kind cluster needs a container engine, and %v.", err)
+		logf("Skipped: a kind cluster needs a container engine, and %v.", err)
 		return 0, nil
 	}
 	if err != nil {
@@ -111,18 +111,18 @@ func run(ctx context.Context, o options, say func(string, ...any)) (code int, er
 
 	cluster, err := kind.Start(ctx, kind.Options{
 		Engine: engine, Name: name(o.out), Dir: o.out, Image: os.Getenv(imageVariable),
-		Workers: o.workers, Machine: kind.Tutorial(), DataDir: o.data, Say: say,
+		Workers: o.workers, Machine: kind.Tutorial(), DataDir: o.data, Logf: logf,
 	})
 	if err != nil {
 		return 1, err
 	}
 	defer func() {
-		say("keeping the cluster's events and logs in %s", o.out)
+		logf("keeping the cluster's events and logs in %s", o.out)
 		if err := cluster.SaveEvents(context.WithoutCancel(ctx), filepath.Join(o.out, "events.jsonl")); err != nil {
-			say("%v", err)
+			logf("%v", err)
 		}
 		cluster.SaveLogs(filepath.Join(o.out, "logs"))
-		say("deleting cluster %s", name(o.out))
+		logf("deleting cluster %s", name(o.out))
 		err = errors.Join(err, cluster.Close())
 	}()
 	return use(ctx, o.command, cluster.Environment())
@@ -157,7 +157,7 @@ func name(out string) string {
 	return "elastic-" + hex.EncodeToString(sum[:])[:digits]
 }
 
-// use runs the command. When the context ends, the command is asked to end, and killed when it does not.
+// use runs the command. When the context ends, the command is signalled to end, and killed when it does not.
 func use(ctx context.Context, command, environment []string) (code int, err error) {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Env = append(os.Environ(), environment...)

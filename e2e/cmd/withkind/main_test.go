@@ -13,14 +13,14 @@ import (
 
 func TestTheCommandsExitCodeIsOurs(t *testing.T) {
 	for name, test := range map[string]struct {
-		script string
-		code   int
-		says   string
+		script   string
+		code     int
+		wantText string
 	}{
 		"all went well":       {script: `test "$CLUSTER" = c`},
 		"tests failed":        {script: "exit 3", code: 3},
-		"it was killed":       {script: "kill -SEGV $$", code: 1, says: "segmentation fault"},
-		"there is no command": {code: 1, says: "no such file"},
+		"it was killed":       {script: "kill -SEGV $$", code: 1, wantText: "segmentation fault"},
+		"there is no command": {code: 1, wantText: "no such file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			command := []string{"sh", "-c", test.script}
@@ -28,7 +28,7 @@ func TestTheCommandsExitCodeIsOurs(t *testing.T) {
 				command = []string{filepath.Join(t.TempDir(), "none")}
 			}
 			code, err := use(t.Context(), command, []string{"CLUSTER=c"})
-			if code != test.code || (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
+			if code != test.code || (err == nil) != (test.wantText == "") || err != nil && !strings.Contains(err.Error(), test.wantText) {
 				t.Errorf("code %d, error %v", code, err)
 			}
 		})

@@ -81,7 +81,7 @@ func refreshCertificate(ctx context.Context, r *resources.Resources) error {
 	return nil
 }
 
-// condition says in what state the manager's pods are.
+// condition describes in what state the manager's pods are.
 func condition(ctx context.Context, r *resources.Resources) string {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), webhookLimit)
 	defer cancel()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -42,6 +43,11 @@ func Find() (Backend, error) {
 
 // Cluster starts a cluster that meets a scenario's requirements and ends when it is released.
 func (b Backend) Cluster(ctx context.Context, sc scenario.Scenario, where scenario.ClusterOptions) (scenario.Cluster, func() error, error) {
+	if sc.Requirements.PyTorch {
+		if err := exec.CommandContext(ctx, scenario.Python, "-c", "import torch").Run(); err != nil {
+			return scenario.Cluster{}, nil, &scenario.UnsupportedError{Scenario: sc.Name, Reason: scenario.Python + " cannot import torch: install python3-torch"}
+		}
+	}
 	options, text := clusterFor(sc.Requirements)
 	return b.start(ctx, options, text, where)
 }
@@ -74,8 +80,8 @@ func (b Backend) start(ctx context.Context, options simcluster.Options, text str
 	where.Logf("Cluster: ready after %.1f s. To use kubectl meanwhile: export KUBECONFIG=%s", time.Since(began).Seconds(), running.Kubeconfig)
 	return scenario.Cluster{
 		Kubeconfig: running.Kubeconfig, Namespace: "default", Image: trainerImage,
-		DataDir: where.DataDir, // the nodes are this machine
-		Faults:  faults{running},
+		DataDir: where.DataDir, SharedDir: filepath.Join(where.Out, "shared"), // the nodes are this machine
+		Faults: faults{running},
 	}, func() error { return errors.Join(running.Close(), log.Close()) }, nil
 }
 
@@ -94,6 +100,8 @@ func clusterFor(needs scenario.Requirements) (options simcluster.Options, text s
 				Taints: []string{"nvidia.com/gpu=present:NoSchedule"},
 			},
 		}
+	}
+	if needs.GPUs || needs.PyTorch {
 		// The tasks' commands run as processes of this machine.
 		options.Images = map[string]string{controlplane.AnyImage: controlplane.HostImage}
 	}
@@ -109,7 +117,11 @@ func clusterFor(needs scenario.Requirements) (options simcluster.Options, text s
 func clusterOf(file *simulation.Scenario) (options simcluster.Options, text string) {
 	nodes := 0
 	for _, group := range file.Nodes {
-		made := controlplane.NodeGroup{Name: group.Name, Count: 1, CPU: "0", Memory: "0", Labels: group.Labels, Resources: map[string]string{}}
+		made := controlplane.NodeGroup{Name: group.Name, Count: 1, CPU: "0", Memory: "0", Labels: map[string]string{}, Resources: map[string]string{}}
+		maps.Copy(made.Labels, group.Labels)
+		for label, values := range group.Domains {
+			made.Labels[label] = strings.Join(values, "+")
+		}
 		if group.Count != nil {
 			made.Count = *group.Count
 		}
@@ -135,7 +147,7 @@ func clusterOf(file *simulation.Scenario) (options simcluster.Options, text stri
 	text = wording.Number(nodes, "node")
 	if len(file.LocalQueues) > 0 {
 		text += ", the project's stand-in for Kueue"
-		options.Queueing = true
+		options.Queueing, options.FairSharing = true, file.FairSharing
 	}
 	return options, text
 }

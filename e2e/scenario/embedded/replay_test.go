@@ -29,8 +29,14 @@ func TestReplayOfAScenarioFileMatchesItsSimulation(t *testing.T) {
 		// Two minutes. A faster clock would leave a slow machine no time to end a job before the next one is submitted.
 		speedUps["under-a-queue"] = 1
 	}
-	speedUps["gangs-in-a-cohort"], speedUps["a-node-fails"] = 1, 1
-	for _, sc := range append(scenario.Scenarios(scenario.ForTests), scenario.GangsInACohort(), scenario.ANodeFails()) {
+	others := []scenario.Scenario{scenario.GangsInACohort(), scenario.ANodeFails(), scenario.FairSharing(), scenario.UnreliableNodes(), scenario.RandomFailures()}
+	for _, sc := range others {
+		speedUps[sc.Name] = 1
+	}
+	racks := scenario.RacksAndBlocks()
+	speedUps[racks.Name] = 60 // 37 minutes, most of which pass while nothing but computing happens
+	others = append(others, racks)
+	for _, sc := range append(scenario.Scenarios(scenario.ForTests), others...) {
 		if speedUp, there := speedUps[sc.Name]; there {
 			t.Run(sc.Name, func(t *testing.T) {
 				t.Parallel()

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/torchtest"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/controlplane"
 )
@@ -37,6 +38,9 @@ func runScenario(t *testing.T, sc scenario.Scenario, mounts string) {
 			t.Skipf("a scenario needs executables: %v", err)
 		}
 		t.Fatal(err)
+	}
+	if sc.Requirements.PyTorch {
+		torchtest.Find(t)
 	}
 	backend.Mounts = mounts
 	root, err := filepath.Abs("../../..")

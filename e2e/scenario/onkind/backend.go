@@ -33,7 +33,7 @@ type Backend struct {
 	trainer name.Tag
 	version string
 	root    string
-	say     func(format string, args ...any)
+	logf    func(format string, args ...any)
 
 	// The result of Kueue's installation, once a scenario needed it.
 	kueueTried bool
@@ -41,12 +41,12 @@ type Backend struct {
 }
 
 // New returns the backend on a cluster. It builds the trainer's image from the repository in root, with that version.
-func New(cluster *kind.Cluster, client klient.Client, root, version string, say func(format string, args ...any)) (*Backend, error) {
+func New(cluster *kind.Cluster, client klient.Client, root, version string, logf func(format string, args ...any)) (*Backend, error) {
 	trainer, err := name.NewTag(image.Repository + ":" + version)
 	if err != nil {
 		return nil, fmt.Errorf("the trainer's image: %w", err)
 	}
-	return &Backend{cluster: cluster, client: client, trainer: trainer, version: version, root: root, say: say}, nil
+	return &Backend{cluster: cluster, client: client, trainer: trainer, version: version, root: root, logf: logf}, nil
 }
 
 // Load builds the images and loads them into the workers. Their archives stay in dir.
@@ -91,7 +91,7 @@ func (b *Backend) Load(ctx context.Context, dir string) error {
 			return err
 		}
 	}
-	b.say("Images: %s and %s are on the workers after %.0f s.", b.trainer, shell, time.Since(began).Seconds())
+	b.logf("Images: %s and %s are on the workers after %.0f s.", b.trainer, shell, time.Since(began).Seconds())
 	return nil
 }
 
@@ -99,6 +99,9 @@ func (b *Backend) Load(ctx context.Context, dir string) error {
 // node away from the others.
 func (b *Backend) Cluster(ctx context.Context, sc scenario.Scenario, options scenario.ClusterOptions) (scenario.Cluster, func() error, error) {
 	nothing := func() error { return nil }
+	if sc.Requirements.PyTorch {
+		return scenario.Cluster{}, nil, &scenario.UnsupportedError{Scenario: sc.Name, Reason: "the trainer's image has no PyTorch"}
+	}
 	if sc.Requirements.Kueue {
 		if err := b.needKueue(ctx); errors.Is(err, kueue.ErrUnavailable) {
 			return scenario.Cluster{}, nil, &scenario.UnsupportedError{Scenario: sc.Name, Reason: err.Error()}
@@ -149,6 +152,6 @@ func (b *Backend) installKueue(ctx context.Context) error {
 	if err := kueue.Install(ctx, b.client, release); err != nil {
 		return err
 	}
-	b.say("Kueue: its webhooks answer after %.0f s.", time.Since(began).Seconds())
+	b.logf("Kueue: its webhooks answer after %.0f s.", time.Since(began).Seconds())
 	return nil
 }

@@ -91,9 +91,9 @@ variable "priority_classes" {
     description = optional(string)
   }))
   default = {
-    burst  = { value = 10, description = "Workers above a job's minimum: the first to go." }
-    floor  = { value = 100, description = "A job's master and the workers that it cannot do without." }
-    urgent = { value = 1000, description = "Whole jobs that cannot wait." }
+    burst   = { value = 10, description = "Workers above a job's minimum: the first to go." }
+    minimum = { value = 100, description = "A job's master and the workers that it cannot do without." }
+    urgent  = { value = 1000, description = "Whole jobs that cannot wait." }
   }
 
   validation {

@@ -41,6 +41,20 @@ resource "elastic_task" "train" {
   }
 }
 
+# Nodes whose command can join the others again: if one is lost, the commands of the others are not started again.
+resource "elastic_task" "rejoining" {
+  name  = "rejoining"
+  image = "pytorch/pytorch:2.9.0-cuda13.0-cudnn9-runtime"
+
+  num_nodes = 4
+  rejoin    = true
+  recovery  = { max_restarts_on_errors = 3 } # failures of commands; lost pods are not counted
+  run       = <<-EOT
+    torchrun --nnodes $SKYPILOT_NUM_NODES --max-restarts 3 --rdzv-id $SKYPILOT_TASK_ID \
+      --rdzv-backend c10d --rdzv-endpoint "$(echo "$SKYPILOT_NODE_IPS" | head -n1):29400" train.py
+  EOT
+}
+
 # With an accelerator that the provider's table does not contain: its resource and node labels.
 resource "elastic_task" "npu" {
   name         = "npu"

@@ -120,6 +120,9 @@ resource "elastic_training_job" "high" {
 
   wait_for = "running"
 
+  # Every pod of this job has the highest priority here, so nothing can preempt its master.
+  master_priority_check = "off"
+
   # The tutorial submits the second job when every pod of the first one runs.
   depends_on = [elastic_training_job.low]
 }

@@ -33,7 +33,7 @@ type AdmissionCheck struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec says who decides.
+	// spec defines who decides.
 	// +optional
 	Spec AdmissionCheckSpec `json:"spec"`
 	// status is what the controller reports.
@@ -41,7 +41,7 @@ type AdmissionCheck struct {
 	Status AdmissionCheckStatus `json:"status,omitempty"`
 }
 
-// AdmissionCheckSpec says who decides a check.
+// AdmissionCheckSpec defines who decides a check.
 type AdmissionCheckSpec struct {
 	// controllerName names the controller that decides the check. It is immutable.
 	// +required

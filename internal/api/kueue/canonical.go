@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 )
 
-// Canonicalize writes a ClusterQueue in the one way among all that mean the same to Kueue: what has no order is sorted, and
-// what is meant where it is left out is said.
+// Canonicalize writes a ClusterQueue in the one way among all that mean the same to Kueue: what has no order is sorted,
+// and what is meant where it is left out is said.
 func (q *ClusterQueue) Canonicalize() {
 	spec := &q.Spec
 	canonicalGroups(spec.ResourceGroups)
@@ -62,7 +62,8 @@ func canonicalGroups(groups []ResourceGroup) {
 	slices.SortFunc(groups, func(a, b ResourceGroup) int { return slices.Compare(a.CoveredResources, b.CoveredResources) })
 }
 
-// canonicalSelector says every label that is matched as a requirement, in order. One that is no selector stays as it is.
+// canonicalSelector writes every label that is matched as a requirement, in order. One that is no selector stays as it
+// is.
 func canonicalSelector(selector *metav1.LabelSelector) *metav1.LabelSelector {
 	if selector == nil {
 		return nil

@@ -62,6 +62,8 @@ const (
 	AdmissionGatedByAnnotation = "kueue.x-k8s.io/admission-gated-by"
 	// PriorityBoostAnnotation on a workload is a number that is added to its priority, with the feature gate PriorityBoost.
 	PriorityBoostAnnotation = "kueue.x-k8s.io/priority-boost"
+	// SliceReplacementAnnotation names the workload whose quota a workload takes over: an elastic job has grown.
+	SliceReplacementAnnotation = "kueue.x-k8s.io/workload-slice-replacement-for"
 	// JobOwnerNameAnnotation is the name of the job that a workload stands for.
 	JobOwnerNameAnnotation = "kueue.x-k8s.io/job-owner-name"
 	// JobOwnerGVKAnnotation is the group, version and kind of that job.

@@ -26,7 +26,7 @@ const (
 
 func fileKey(i int) string { return "file-" + strconv.Itoa(i) }
 
-// ExitStopped is what a pod ends with that was asked to stop; the Job does not count it as a failure.
+// ExitStopped is what a pod ends with that was signalled to stop; the Job does not count it as a failure.
 const ExitStopped = 143
 
 // Objects make up a task. The Job is created first, and suspended: it owns the others, which are created with its UID.
@@ -96,7 +96,7 @@ func Render(t Task, given Given) (*Objects, error) {
 	return o, nil
 }
 
-// GangRules are all that the ranks of a gang may do: see each other's pods, and agree in one ConfigMap. Whoever creates
+// GangRules are all that the ranks of a gang may do: see each other's pods, and agree in one ConfigMap. The creator of
 // the Role must hold them too.
 func GangRules(task string) []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
@@ -177,7 +177,7 @@ func (t Task) batchJob(flavors []map[string]string) (*batchv1.Job, error) {
 	return job, nil
 }
 
-// podFailurePolicy says what is no failure of the task: that a pod was taken away, that it was asked to stop, and the
+// podFailurePolicy defines what is no failure of the task: that a pod was evicted, that it was terminated, and the
 // exit codes of which the user says so. All else counts towards the backoff limit. Suspension by Kueue needs no rule:
 // the Job controller does not count the pods that it deletes.
 func (t Task) podFailurePolicy() *batchv1.PodFailurePolicy {

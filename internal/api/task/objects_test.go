@@ -37,7 +37,7 @@ func low() Task {
 // everything uses every field that a user can set.
 func everything() Task {
 	return Task{
-		Name: "everything", Namespace: "team", NumNodes: 2,
+		Name: "everything", Namespace: "team", NumNodes: 2, Rejoin: true,
 		Setup: "pip install -r requirements.txt", Run: "exec python train.py --rank $SKYPILOT_NODE_RANK",
 		Image: "example.com/trainer:1", ImagePullPolicy: corev1.PullIfNotPresent, ImagePullSecrets: []string{"registry"},
 		TrainerImage:      DefaultTrainerImage("0.1.0"),

@@ -12,7 +12,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 )
 
-// LossOf says what a task that has not ended lacks without one of its parts. No pod is restarted: what the commands
+// LossOf reports what a task that has not ended lacks without one of its parts. No pod is restarted: what the commands
 // have not written elsewhere would be lost.
 func LossOf(task string, part Object) trainingjob.Loss {
 	switch part.(type) {

@@ -24,7 +24,7 @@ func TestLossOfKnowsEveryPart(t *testing.T) {
 	}
 }
 
-func TestAsMadeKnowsWhatOnlyTheJobSays(t *testing.T) {
+func TestAsMadeUsesFieldsThatOnlyTheJobHas(t *testing.T) {
 	made := Task{Name: "train", Namespace: "ml", NumNodes: 2, Run: "true", Image: "debian:12", TrainerImage: "trainer:1", SecretValues: []string{"A", "B"}}
 	o, err := Render(made, Given{Secrets: map[string]string{"A": "", "B": ""}})
 	if err != nil {

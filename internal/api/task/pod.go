@@ -117,7 +117,11 @@ func (t Task) container(place accelerator.Placement) (corev1.Container, error) {
 		SecurityContext:          t.security().OfContainer(nil),
 	}
 	if t.gang() {
-		c.Command = append(c.Command, supervisor, "gang", "run", "--task", t.Name, "--")
+		c.Command = append(c.Command, supervisor, "gang", "run", "--task", t.Name)
+		if t.Rejoin {
+			c.Command = append(c.Command, "--rejoin")
+		}
+		c.Command = append(c.Command, "--")
 	}
 	for _, v := range t.Volumes {
 		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: v.Name, MountPath: v.MountPath, ReadOnly: v.ReadOnly != nil && *v.ReadOnly})

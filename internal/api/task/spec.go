@@ -17,7 +17,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 )
 
-// Task is what a user asked for: everything that Render needs to write a task's objects, and what Of reads back from
+// Task is what a user requested: everything that Render needs to write a task's objects, and what Of reads back from
 // them. Its JSON is definition.json in ConfigMap NAME-task.
 type Task struct {
 	Name      string `json:"name"`
@@ -30,6 +30,8 @@ type Task struct {
 	// NumNodes is the number of pods, each with all the resources below. With more than one they are a gang: they start
 	// together, and when one fails all run again.
 	NumNodes int `json:"num_nodes"`
+	// Rejoin is true if the command of one node can rejoin those of the others, which continue while it is replaced.
+	Rejoin bool `json:"rejoin,omitempty"`
 
 	Image            string            `json:"image"`
 	ImagePullPolicy  corev1.PullPolicy `json:"image_pull_policy,omitempty"`
@@ -118,7 +120,8 @@ type SecretKey struct {
 	Key        string `json:"key"`
 }
 
-// Recovery says when a task that failed runs again. A preemption is no failure: it is always followed by another run.
+// Recovery defines when a task that failed runs again. A preemption is no failure: it is always followed by another
+// run.
 type Recovery struct {
 	// MaxRestartsOnErrors is how many failures are followed by another run; 0 is SkyPilot's default.
 	MaxRestartsOnErrors int `json:"max_restarts_on_errors,omitempty"`

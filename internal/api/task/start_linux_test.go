@@ -17,7 +17,7 @@ import (
 type pod struct {
 	cmd     *exec.Cmd
 	scratch string
-	stderr  bytes.Buffer // of run only: whoever is left behind would keep it open
+	stderr  bytes.Buffer // of run only: a process that is left behind would keep it open
 }
 
 func newPod(t *testing.T, files map[string]string, supervisor ...string) *pod {

@@ -43,6 +43,9 @@ func (t Task) Problems() []Problem {
 	if t.NumNodes < 1 || t.NumNodes > maxNodes {
 		p.add("num_nodes", "is %d; it must be 1 to %d", t.NumNodes, maxNodes)
 	}
+	if t.Rejoin && t.NumNodes == 1 {
+		p.add("rejoin", "is true, and num_nodes is 1: there are no other nodes to rejoin; remove it, or set num_nodes")
+	}
 	if t.Image == "" {
 		p.add("image", "is empty; name the image in which the task runs")
 	}
@@ -106,7 +109,7 @@ func (p *problems) add(field, format string, args ...any) {
 	*p = append(*p, Problem{Field: field, Message: fmt.Sprintf(format, args...)})
 }
 
-// NameProblem says what is wrong with a task's name, or "".
+// NameProblem reports what is wrong with a task's name, or "".
 func NameProblem(name string) string {
 	switch errs := validation.IsDNS1123Label(name); {
 	case name == "":
@@ -224,7 +227,7 @@ func (p *problems) recovery(r Recovery) {
 	}
 }
 
-// ExitCodeProblem says why a task cannot be run again for ever after an exit code, or "".
+// ExitCodeProblem reports why a task cannot be run again for ever after an exit code, or "".
 func ExitCodeProblem(code int) string {
 	switch {
 	case code < 1 || code > 255:

@@ -18,6 +18,7 @@ func TestProblems(t *testing.T) {
 		"a name too long for its pods":        {func(t *Task) { t.Name = strings.Repeat("a", 51) }, "name has 51 characters"},
 		"nothing to run":                      {func(t *Task) { t.Run = " \n" }, "run is empty"},
 		"no node":                             {func(t *Task) { t.NumNodes = 0 }, "num_nodes is 0"},
+		"a node that has none to rejoin":      {func(t *Task) { t.Rejoin = true }, "rejoin is true, and num_nodes is 1"},
 		"a gang without its supervisor":       {func(t *Task) { t.NumNodes = 2 }, "supervisor_image is empty"},
 		"a variable that the task sets":       {func(t *Task) { t.Envs = map[string]string{"SKYPILOT_NODE_RANK": "1"} }, "env sets SKYPILOT_NODE_RANK, which the task sets itself"},
 		"a variable twice":                    {func(t *Task) { t.Envs = map[string]string{"A": "b"}; t.SecretValues = []string{"A"} }, "secrets_wo sets A, which env sets too"},

@@ -76,6 +76,9 @@ func (j Job) canonical() Job {
 	if j.Step == 1 {
 		j.Step = 0
 	}
+	if j.ProcessesPerWorker == 1 {
+		j.ProcessesPerWorker = 0
+	}
 	if j.Restart != nil {
 		j.Restart = j.Restart.Canonical()
 	}
@@ -98,9 +101,6 @@ func (j Job) canonical() Job {
 
 // Canonical leaves out the defaults, which are then no part of a job's identity; nil if nothing else is set.
 func (r Restart) Canonical() *Restart {
-	if r.Processes == 1 {
-		r.Processes = 0
-	}
 	if r.IntervalSeconds == DefaultRestartIntervalSeconds {
 		r.IntervalSeconds = 0
 	}

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Definition is what a user asked for: everything that Render needs to write a job's objects, and what
+// Definition is what a user requested: everything that Render needs to write a job's objects, and what
 // DefinitionOf reads back from them.
 type Definition struct {
 	Job       Job               // job.json; Model.File is set by Render, unless Model.Name is set
@@ -128,7 +128,7 @@ const (
 const (
 	ExitJobFailed = 64  // the training itself failed: never run it again
 	ExitOther     = 65  // another master has the job: run it again later, elsewhere
-	ExitStopped   = 143 // asked to stop, half done: run it again, and do not count it as a failure
+	ExitStopped   = 143 // signalled to stop, half done: run it again, and do not count it as a failure
 )
 
 // DefaultTerminationGracePeriodSeconds is Kubernetes' own; a worker needs the time of one minibatch of it, a master

@@ -68,7 +68,7 @@ type Disruptions struct {
 	LostSteps   int64        `json:"lost_steps"`
 	LostSeconds float64      `json:"lost_seconds"`
 	Newest      []Disruption `json:"newest"`
-	// MasterStopped: the master that reports this was asked to stop, and one of them is its own.
+	// MasterStopped: the master that reports this was signalled to stop, and one of them is its own.
 	MasterStopped bool `json:"master_stopped,omitempty"`
 }
 

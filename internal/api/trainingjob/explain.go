@@ -10,9 +10,9 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 )
 
-// Explain says of every pod that is not running well why, in a sentence each: the scheduler's own words for a pod
-// that fits nowhere, the kubelet's for an image, a volume or a container. Events fill in what a pod's status does not
-// say. Pods are answered in order of name; a pod that runs is not mentioned.
+// Explain returns, for every pod that is not running well, the reason in a sentence: the scheduler's own words for a
+// pod that fits nowhere, the kubelet's for an image, a volume or a container. Events fill in what a pod's status does
+// not say. Pods are answered in order of name; a pod that runs is not mentioned.
 func Explain(pods []corev1.Pod, events []corev1.Event) []string {
 	sorted := slices.Clone(pods)
 	slices.SortFunc(sorted, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
@@ -43,7 +43,7 @@ func WithoutTerminationMessages(pods []corev1.Pod) []corev1.Pod {
 	return out
 }
 
-// Blocked says of every pod that does not start, for a reason that does not go away by itself, what that is, in a
+// Blocked returns, for every pod that does not start for a reason that does not go away by itself, the reason in a
 // sentence each: an image that cannot be pulled, a container that cannot be made, a pod that fits on no node and
 // preempts nobody. Events, of which there may be none, fill in what a pod's status does not say: a volume that cannot
 // be mounted.
@@ -75,7 +75,7 @@ func isBlocked(pod *corev1.Pod, events []corev1.Event) bool {
 	return isOnItsNode(pod) && lastWarning(pod, events) != nil
 }
 
-// PodReason says why a pod is not running well, or "" when it is.
+// PodReason reports why a pod is not running well, or "" when it is.
 func PodReason(pod *corev1.Pod, events []corev1.Event) string {
 	if pod.DeletionTimestamp != nil {
 		return terminating(pod)

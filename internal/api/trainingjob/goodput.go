@@ -27,7 +27,7 @@ type GoodputSplit struct {
 	// UnobservedSeconds is the part of recovering in which no master reported: whether the job waited for room then is
 	// not known.
 	UnobservedSeconds float64 `json:"unobserved_seconds,omitempty"`
-	// Unknown says which phases this kind of job cannot tell apart.
+	// Unknown names the phases that cannot be distinguished for this kind of job.
 	Unknown string `json:"unknown,omitempty"`
 
 	At          time.Time `json:"at"`

@@ -103,7 +103,7 @@ func shared(all corev1.ResourceRequirements) (master, script corev1.ResourceRequ
 		script.Requests[name] = request
 	}
 	for _, name := range divided {
-		if request, asked := script.Requests[name]; asked {
+		if request, ok := script.Requests[name]; ok {
 			master.Requests[name] = half(name, request)
 			request.Sub(master.Requests[name])
 			script.Requests[name] = request

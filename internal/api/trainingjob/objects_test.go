@@ -301,10 +301,10 @@ func TestEverySettingIsInTheWorkersPodAndIsReadFromIt(t *testing.T) {
 			t.Errorf("everything() does not set %s", name)
 			continue
 		}
-		said := bare
-		reflect.ValueOf(&said.Workers).Elem().Field(i).Set(all.Field(i))
-		if got := (PodSettings{}).withEdits(template(bare), template(said)); !equality.Semantic.DeepEqual(got, said.Workers) {
-			t.Errorf("%s is not read back: %s", name, cmp.Diff(said.Workers, got))
+		explained := bare
+		reflect.ValueOf(&explained.Workers).Elem().Field(i).Set(all.Field(i))
+		if got := (PodSettings{}).withEdits(template(bare), template(explained)); !equality.Semantic.DeepEqual(got, explained.Workers) {
+			t.Errorf("%s is not read back: %s", name, cmp.Diff(explained.Workers, got))
 		}
 	}
 }

@@ -32,7 +32,7 @@ const (
 	RestartsAll
 )
 
-// LossOf says what a job lacks without one of its parts.
+// LossOf reports what a job lacks without one of its parts.
 func LossOf(job string, part Object) Loss {
 	switch part.(type) {
 	case *corev1.Secret:

@@ -25,8 +25,8 @@ const (
 // is not /tmp, which may hold something on a simulated node, whose containers see the machine's files.
 const scratchDir = "/elastic-scratch"
 
-// killReserveSeconds is what remains of a pod's grace period when a command that does not end is killed: for the worker's
-// last messages.
+// killReserveSeconds is what remains of a pod's grace period when a command that does not end is killed: for the
+// worker's last messages.
 const killReserveSeconds = 5
 
 // jobSelectorLabels are the labels by which the Job controller finds its pods. On a worker they would make the Job
@@ -209,7 +209,7 @@ func env(user map[string]string) []corev1.EnvVar {
 }
 
 // volumes are the credentials and the user's volumes that a role mounts. Group-readable files with fsGroup are
-// readable by the pod's user, whoever owns them on the node. The private key is the master's alone.
+// readable by the pod's user, whatever their owner on the node. The private key is the master's alone.
 func (d Definition) volumes(role string) ([]corev1.Volume, []corev1.VolumeMount) {
 	items := []corev1.KeyToPath{
 		{Key: TLSCertificateKey, Path: TLSCertificateKey},
@@ -241,7 +241,8 @@ func (d Definition) volumes(role string) ([]corev1.Volume, []corev1.VolumeMount)
 	return volumes, mounts
 }
 
-// writtenByWorkers reports whether a volume holds the checkpoints of a script that writes them itself, or may hold them.
+// writtenByWorkers reports whether a volume holds the checkpoints of a script that writes them itself, or may hold
+// them.
 func (d Definition) writtenByWorkers(v Volume) bool {
 	return d.Job.Restarts() && v.ConfigMap == "" || d.Job.Collectives() && within(d.Job.CheckpointRoot(), v.MountPath)
 }

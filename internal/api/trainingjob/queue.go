@@ -23,16 +23,12 @@ const queueLabelPrefix = kueue.GroupName + "/"
 // job's two Jobs by itself, and their pods would never form a group.
 const DefaultQueue = "default"
 
-// MaxQueuedNameLength of a job under a queue leaves room for "-floor-" and eight digits in the 63 characters of a
-// label.
-const MaxQueuedNameLength = 48
-
 // burstMasterTimeout is how long a worker above the minimum looks for its master: the quota that it holds meanwhile may
 // be what the master waits for.
 const burstMasterTimeout = "15s"
 
-// Queue says where a job waits for its quota, and with which priorities. The master and the minimum are admitted, and
-// evicted, together; every worker above the minimum by itself, so that the queue takes and gives them one by one.
+// Queue defines where a job waits for its quota, and with which priorities. The master and the minimum are admitted,
+// and evicted, together; every worker above the minimum by itself, so that the queue takes and gives them one by one.
 type Queue struct {
 	Name             string `json:"name"`                                  // a LocalQueue in the job's namespace
 	PriorityClass    string `json:"workload_priority_class,omitempty"`     // WorkloadPriorityClass of the workers above the minimum
@@ -84,7 +80,7 @@ func (q Queue) addToGroup(t *corev1.PodTemplateSpec, group string, members int) 
 }
 
 // MinJobName is the name of the Job that runs the first workers of a job under a queue.
-func MinJobName(job string) string { return job + "-floor" }
+func MinJobName(job string) string { return job + "-min" }
 
 // groupName is the name of the group, and of its Workload. The same job made again is another group: what Kueue still
 // knows of the first one is not taken for it. The digits come from the token, of which they reveal nothing.
@@ -121,9 +117,6 @@ func (p *problems) queue(d Definition) {
 	q := d.Queue
 	if q == nil {
 		return
-	}
-	if n := len(d.Job.Name); n > MaxQueuedNameLength && n <= MaxNameLength {
-		p.add("name", "has %d characters; at most %d fit under a queue, because \"-floor-1234abcd\" is added to name the group of its pods", n, MaxQueuedNameLength)
 	}
 	switch q.Name {
 	case "":

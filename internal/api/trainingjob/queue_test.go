@@ -83,7 +83,7 @@ func TestAQueuedJobIsOneGroupOfTwoJobs(t *testing.T) {
 	t.Run("every name of a queued job is one that Kubernetes takes", func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			d := queued()
-			d.Job.Name = rapid.StringMatching(`[a-z]([-a-z0-9]{0,46}[a-z0-9])?`).Draw(t, "name")
+			d.Job.Name = rapid.StringMatching(`[a-z]([-a-z0-9]{0,48}[a-z0-9])?`).Draw(t, "name")
 			if problems := d.Problems(); len(problems) > 0 {
 				t.Fatal(problems)
 			}
@@ -103,7 +103,7 @@ func TestAQueuedJobIsOneGroupOfTwoJobs(t *testing.T) {
 	})
 }
 
-func TestWhatKueueSaysOfAPod(t *testing.T) {
+func TestKueueStateOfAPod(t *testing.T) {
 	pod := &corev1.Pod{}
 	t.Run("a pod that Kueue did not mark is not managed, and not evicted", func(t *testing.T) {
 		if _, evicted := EvictionMessage(pod); evicted || Managed(pod) {

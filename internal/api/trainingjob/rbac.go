@@ -6,7 +6,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// MasterRules are the only verbs a master has, each with its reason. Whoever creates the Role must hold them too.
+// MasterRules are the only verbs a master has, each with its reason. The creator of the Role must hold them too.
 func MasterRules(job string, queued bool) []rbacv1.PolicyRule {
 	rules := []rbacv1.PolicyRule{
 		// Workers: created, listed after a restart, watched, retired. Create and list cannot be restricted by name,

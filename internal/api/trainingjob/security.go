@@ -134,14 +134,14 @@ func (s *SecurityContext) Problems(field string, nonRoot bool) []Problem {
 			p.add(field+".supplemental_groups", "has %d; a group is 0 to %d", group, math.MaxInt32)
 		}
 	}
-	said := ""
+	hint := ""
 	if s.RunAsNonRoot != nil {
-		nonRoot, said = *s.RunAsNonRoot, "; set another user, or run_as_non_root = false"
+		nonRoot, hint = *s.RunAsNonRoot, "; set another user, or run_as_non_root = false"
 	} else {
-		said = " without it; set another user, or run_as_non_root = false"
+		hint = " without it; set another user, or run_as_non_root = false"
 	}
 	if s.RunAsUser != nil && *s.RunAsUser == 0 && nonRoot {
-		p.add(field+".run_as_user", "is 0, which is root, and run_as_non_root is true%s", said)
+		p.add(field+".run_as_user", "is 0, which is root, and run_as_non_root is true%s", hint)
 	}
 	if c := s.Capabilities; c != nil {
 		for _, of := range []struct {

@@ -10,16 +10,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// SignatureKey of ConfigMap NAME-job is what Sign says of the other keys. The master makes pods of what it finds there,
+// SignatureKey of ConfigMap NAME-job has the signature of the other keys. The master makes pods of what it finds there,
 // and runs it. Without a signature, who may change a ConfigMap of the namespace could make any pod and run any program.
 const SignatureKey = "signature"
 
-// SignedFlag of the master says that its ConfigMap has a signature. It is in the template of the Job, which nobody can
+// SignedFlag of the master means that its ConfigMap has a signature. It is in the template of the Job, which nobody can
 // change.
 const SignedFlag = "--signed"
 
-// Sign says what the ConfigMap's data are, as only those can who may read Secret NAME-credentials: whoever makes the
-// job, and its master. The key is the master's private one, which workers do not have.
+// Sign returns the signature (HMAC) of the ConfigMap's data. Only the creator of the job and its master can make it, as
+// they may read Secret NAME-credentials. The key is the master's private one, which workers do not have.
 func Sign(data map[string]string, c Credentials) string {
 	mac := hmac.New(sha256.New, c.PrivateKey)
 	for _, key := range []string{JobKey, WorkersKey, ModelKey, DefinitionKey} {

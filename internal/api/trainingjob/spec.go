@@ -35,7 +35,7 @@ const (
 	LabelRole     = "elastic-training.github.io/role"      // "master" or "worker"
 	LabelJobUID   = "elastic-training.github.io/job-uid"   // UID of the master's Job; set by the master on worker pods
 	LabelWorkerID = "elastic-training.github.io/worker-id" // a worker's number
-	LabelMinimum  = "elastic-training.github.io/floor"     // "true" on workers that carry the minimum's priority class
+	LabelMinimum  = "elastic-training.github.io/minimum"   // "true" on workers that carry the minimum's priority class
 )
 
 // AnnotationCheckpoint on ConfigMap NAME-job asks the master for a checkpoint, whenever its value changes.
@@ -85,12 +85,16 @@ type Job struct {
 	// elastic-trainer computes itself.
 	Command []string `json:"command,omitempty"`
 
-	// Elastic is workers.elastic in HCL: how a script's gradients are exchanged, one of ElasticModes. "" is ElasticGradients.
-	// It has no effect without a Command.
+	// Elastic is workers.elastic in HCL: how a script's gradients are exchanged, one of ElasticModes. "" is
+	// ElasticGradients. It has no effect without a Command.
 	Elastic string `json:"elastic,omitempty"`
 
 	// Restart is set, as far as it differs from its defaults, where Elastic is ElasticRestart.
 	Restart *Restart `json:"restart,omitempty"`
+
+	// ProcessesPerWorker is workers.processes in HCL: how many processes of a script with a process group of its own a
+	// worker runs, LOCAL_WORLD_SIZE. 0 is 1.
+	ProcessesPerWorker int `json:"processes,omitempty"`
 
 	// Step is workers.step in HCL: a script with a process group of its own runs on a multiple of so many workers. 0 is 1.
 	Step int `json:"step,omitempty"`
@@ -109,7 +113,8 @@ const (
 // ElasticModes are the values of Job.Elastic.
 var ElasticModes = []string{ElasticGradients, ElasticCollectives, ElasticRestart}
 
-// Collectives reports whether the script exchanges gradients in a process group that is formed anew in the same processes.
+// Collectives reports whether the script exchanges gradients in a process group that is formed anew in the same
+// processes.
 func (j Job) Collectives() bool { return len(j.Command) > 0 && j.Elastic == ElasticCollectives }
 
 // Restarts reports whether the job is a command that is started again when its workers change. It then has no data,
@@ -120,34 +125,19 @@ func (j Job) Restarts() bool { return len(j.Command) > 0 && j.Elastic == Elastic
 // nothing, and does not run it.
 func (j Job) OwnGroup() bool { return j.Collectives() || j.Restarts() }
 
-// Restart says how a command is started again.
+// Restart defines how a command is started again.
 type Restart struct {
-	// Processes is workers.processes in HCL: how many processes of the command a worker runs, LOCAL_WORLD_SIZE. 0 is 1.
-	Processes int `json:"processes,omitempty"`
 	// IntervalSeconds is how long the command runs at least before it is stopped because workers join. 0 is
 	// DefaultRestartIntervalSeconds.
 	IntervalSeconds int64 `json:"interval_seconds,omitempty"`
-}
-
-// field is the attribute that is set.
-func (r *Restart) field() string {
-	if r.Processes != 0 {
-		return "workers.processes"
-	}
-	return "workers.restart_interval_seconds"
 }
 
 // DefaultRestartIntervalSeconds is Restart.IntervalSeconds: a job that grows by a worker each minute spends most of it
 // computing.
 const DefaultRestartIntervalSeconds = 60
 
-// Processes is how many processes of the command each worker of a job that restarts runs.
-func (j Job) Processes() int {
-	if r := j.Restart; r != nil && r.Processes > 0 {
-		return r.Processes
-	}
-	return 1
-}
+// Processes is how many processes of the script each worker runs.
+func (j Job) Processes() int { return max(1, j.ProcessesPerWorker) }
 
 // Multiple is the number that divides the job's number of workers at any time.
 func (j Job) Multiple() int { return max(1, j.Step) }
@@ -172,7 +162,7 @@ func (j Job) CheckpointRoot() string {
 	return ""
 }
 
-// Evaluation says when the validation data are evaluated besides after the last step: training waits meanwhile, and
+// Evaluation defines when the validation data are evaluated besides after the last step: training waits meanwhile, and
 // what it comes to does not depend on it.
 type Evaluation struct {
 	Steps  int64 `json:"interval_steps,omitempty"`  // between two of them; 0: not by steps
@@ -189,7 +179,7 @@ func (e *Evaluation) Due(step, stepsPerEpoch int64) bool {
 	return every(e.Steps) || every(e.Epochs*stepsPerEpoch)
 }
 
-// Checkpoint says when and where the state is kept, from which an interrupted job continues.
+// Checkpoint defines when and where the state is kept, from which an interrupted job continues.
 type Checkpoint struct {
 	Steps     int64  `json:"interval_steps,omitempty"` // between two of them; 0: an epoch's
 	KeepMax   *int   `json:"max_to_keep,omitempty"`    // the newest so many are kept; nil: DefaultKeepCheckpoints; 0: all
@@ -220,7 +210,7 @@ type Model struct {
 	Name string `json:"name,omitempty"`
 }
 
-// Data says where the records are and how they are stored.
+// Data defines where the records are and how they are stored.
 type Data struct {
 	Training       string `json:"training"`             // file, directory, s3://, gs:// or synthetic://digits?records=10000&seed=1
 	Validation     string `json:"validation,omitempty"` // as Training; "" for none
@@ -231,7 +221,7 @@ type Data struct {
 	CSV *CSV `json:"csv,omitempty"` // nil: every feature is the column of its name
 }
 
-// CSV says what the header row of CSV files and the model's schema do not.
+// CSV defines what the header row of CSV files and the model's schema do not.
 type CSV struct {
 	Columns map[string][]string `json:"columns,omitempty"`      // of a feature, one for each of its elements, where they are called otherwise
 	Words   map[string][]string `json:"vocabularies,omitempty"` // of a column whose cells are words: in the order of their numbers, from 0 on
@@ -262,7 +252,7 @@ type Workers struct {
 	Min                  int                    `json:"min"` // the minimum
 	Max                  int                    `json:"max"`
 	MinPriorityClassName string                 `json:"min_priority_class_name,omitempty"` // of the first Min workers
-	Queue                *Queue                 `json:"queue,omitempty"`                   // nil: not queued. Under one the first Min workers are made by Job NAME-floor
+	Queue                *Queue                 `json:"queue,omitempty"`                   // nil: not queued. Under one the first Min workers are made by Job NAME-min
 	Template             corev1.PodTemplateSpec `json:"template"`                          // of a worker pod; the master adds name, owner, number and arguments
 }
 
@@ -299,6 +289,7 @@ type Status struct {
 	Metrics        map[string]float64 `json:"metrics,omitempty"`
 	WorkersRunning int                `json:"workers_running"` // members: connected and in step
 	WorkersPending int                `json:"workers_pending"`
+	Processes      int                `json:"processes,omitempty"` // of the script on each worker, if there are several
 	Workers        []WorkerStatus     `json:"workers,omitempty"`
 	Preemptions    int                `json:"preemptions"`
 	Aggregation    string             `json:"aggregation,omitempty"` // where gradients are added now: AggregationMaster or AggregationAllReduce

@@ -24,7 +24,7 @@ type Problem struct {
 
 func (p Problem) String() string { return p.Field + " " + p.Message }
 
-// NameProblem says what is wrong with a job's name, or "".
+// NameProblem reports what is wrong with a job's name, or "".
 func NameProblem(name string) string {
 	switch errs := validation.IsDNS1123Label(name); {
 	case name == "":
@@ -111,7 +111,6 @@ func (p *problems) restarts(j Job) {
 		p.add("workers.command", "names no program; give what runs on every worker, as in [\"python3\", \"train.py\"]")
 	}
 	if r := j.Restart; r != nil { // 0 is the default
-		p.between("workers.processes", int64(r.Processes), 0, MaxProcesses)
 		p.between("workers.restart_interval_seconds", r.IntervalSeconds, 0, MaxRestartIntervalSeconds)
 	}
 }
@@ -125,7 +124,12 @@ func (p *problems) elastic(j Job) {
 	case j.Elastic != "" && len(j.Command) == 0:
 		p.add("workers.elastic", "is %q, and the job has no command: only a script exchanges gradients itself", j.Elastic)
 	case j.Restart != nil && !j.Restarts():
-		p.add(j.Restart.field(), "is set, and workers.elastic is %q; only a command that is restarted (%q) has it", cmp.Or(j.Elastic, ElasticGradients), ElasticRestart)
+		p.add("workers.restart_interval_seconds", "is set, and workers.elastic is %q; only a command that is restarted (%q) has it", cmp.Or(j.Elastic, ElasticGradients), ElasticRestart)
+	case j.ProcessesPerWorker != 0 && !j.OwnGroup():
+		p.add("workers.processes", "is %d, and workers.elastic is %q; only a script with a process group of its own (%q, %q) can have several on a worker",
+			j.ProcessesPerWorker, cmp.Or(j.Elastic, ElasticGradients), ElasticCollectives, ElasticRestart)
+	case j.ProcessesPerWorker < 0 || j.ProcessesPerWorker > MaxProcesses:
+		p.between("workers.processes", int64(j.ProcessesPerWorker), 1, MaxProcesses)
 	case j.Step != 0 && !j.OwnGroup():
 		p.add("workers.step", "is %d, and workers.elastic is %q; only a script with a process group of its own can need a multiple of workers", j.Step, cmp.Or(j.Elastic, ElasticGradients))
 	case j.Step < 0 || j.Step > MaxWorkers:
@@ -252,7 +256,12 @@ func (d Definition) Problems() []Problem {
 // Warnings are sentences about what will run, but perhaps not as it was meant.
 func (d Definition) Warnings() []Problem {
 	out := problems(d.Job.Warnings())
-	if k := d.Job.Training.GradsToWait; k > 0 && d.Max > k && !d.Job.Restarts() {
+	k, ranks := d.Job.Training.GradsToWait, d.Max*d.Job.Processes()
+	switch {
+	case k <= 0 || ranks <= k || d.Job.Restarts():
+	case d.Job.Processes() > 1:
+		out.add("workers.max", "is %d, with %d processes each, but a step has only grads_to_wait = %d gradients to compute; the rest of the %d processes would idle", d.Max, d.Job.Processes(), k, ranks)
+	default:
 		out.add("workers.max", "is %d, but a step has only grads_to_wait = %d gradients to compute; the rest of the workers would idle", d.Max, k)
 	}
 	role, overrides := RoleMaster, d.Master.PodOverrides

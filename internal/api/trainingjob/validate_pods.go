@@ -93,7 +93,7 @@ func (p *problems) resources(field string, r *corev1.ResourceRequirements) {
 	}
 }
 
-// written says what is wrong with the place of a directory that the master writes.
+// written reports what is wrong with the place of a directory that the master writes.
 func (p *problems) written(attribute, dir string, volumes []Volume, role string) {
 	i := slices.IndexFunc(volumes, func(v Volume) bool { return v.mountedBy(role) && within(dir, v.MountPath) })
 	switch {

@@ -113,9 +113,9 @@ func TestAJobWithCollectivesOfItsScriptNeedsNoFrameworkAtItsMasterAndAVolumeThat
 
 func TestProblems(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(*Definition)
-		field  string // of the only problem
-		says   string
+		change   func(*Definition)
+		field    string // of the only problem
+		wantText string
 	}{
 		"a name with capitals":                    {func(d *Definition) { d.Job.Name = "Low" }, "name", "lower case"},
 		"no name":                                 {func(d *Definition) { d.Job.Name = "" }, "name", "empty"},
@@ -161,10 +161,17 @@ func TestProblems(t *testing.T) {
 			restarts(d)
 			d.Job.Step = 3
 		}, "workers.min", "multiple of workers.step = 3"},
-		"processes of a script that is not restarted": {func(d *Definition) {
+		"processes of a script that passes its gradients on": {func(d *Definition) {
+			d.Job.Command, d.Job.ProcessesPerWorker = []string{"python3"}, 2
+		}, "workers.processes", "only a script with a process group of its own"},
+		"too many processes": {func(d *Definition) {
 			collectives(d)
-			d.Job.Restart = &Restart{Processes: 2}
-		}, "workers.processes", "only a command that is restarted"},
+			d.Job.ProcessesPerWorker = MaxProcesses + 1
+		}, "workers.processes", "it must be at most"},
+		"an interval of a script that is not restarted": {func(d *Definition) {
+			collectives(d)
+			d.Job.Restart = &Restart{IntervalSeconds: 90}
+		}, "workers.restart_interval_seconds", "only a command that is restarted"},
 		"a job without data":               {func(d *Definition) { d.Job.Data = Data{} }, "data", "is not set"},
 		"a job without numbers":            {func(d *Definition) { d.Job.Training = Training{} }, "training", "is not set"},
 		"an elastic mode without a script": {func(d *Definition) { d.Job.Elastic = ElasticCollectives }, "workers.elastic", "has no command"},
@@ -206,18 +213,15 @@ func TestProblems(t *testing.T) {
 		"a queue without a name":                   {func(d *Definition) { d.Queue = &Queue{MinPriorityClass: "mid"} }, "queue.name", "empty"},
 		"a queue with an impossible name":          {func(d *Definition) { d.Queue = &Queue{Name: "Q"} }, "queue.name", "lower case"},
 		"a class that no label can name":           {func(d *Definition) { d.Queue = &Queue{Name: "q", PriorityClass: strings.Repeat("a", 64)} }, "queue.workload_priority_class", "63"},
-		"a name too long for a group's": {func(d *Definition) {
-			d.Queue, d.Job.Name = &Queue{Name: "q"}, strings.Repeat("a", 49)
-		}, "name", "at most 48"},
-		"a topology that requests nothing": {func(d *Definition) { racked(d, Topology{}) }, "topology", "requests nothing"},
-		"two places":                       {func(d *Definition) { racked(d, Topology{Required: "a", Unconstrained: true}) }, "topology", "set one"},
-		"a level that is no label":         {func(d *Definition) { racked(d, Topology{Required: "a rack"}) }, "topology.required", "cloud.provider.com/topology-rack"},
-		"another that is none":             {func(d *Definition) { racked(d, Topology{Preferred: "/rack"}) }, "topology.preferred", "not the key"},
-		"slices of any place":              {func(d *Definition) { racked(d, Topology{Unconstrained: true, SliceSize: 1, SliceRequired: "rack"}) }, "topology.unconstrained", "leave it out"},
-		"slices without a size":            {func(d *Definition) { racked(d, Topology{SliceRequired: "rack"}) }, "topology.slice_required", "slice_size is not"},
-		"slices without a level":           {func(d *Definition) { racked(d, Topology{SliceSize: 2}) }, "topology.slice_size", "slice_required is not"},
-		"slices of less than a pod":        {func(d *Definition) { racked(d, Topology{SliceSize: -1, SliceRequired: "rack"}) }, "topology.slice_size", "at least 1"},
-		"a part of a slice":                {func(d *Definition) { racked(d, Topology{SliceSize: 2, SliceRequired: "rack"}) }, "topology.slice_size", "workers.min a multiple"},
+		"a topology that requests nothing":         {func(d *Definition) { racked(d, Topology{}) }, "topology", "requests nothing"},
+		"two places":                               {func(d *Definition) { racked(d, Topology{Required: "a", Unconstrained: true}) }, "topology", "set one"},
+		"a level that is no label":                 {func(d *Definition) { racked(d, Topology{Required: "a rack"}) }, "topology.required", "cloud.provider.com/topology-rack"},
+		"another that is none":                     {func(d *Definition) { racked(d, Topology{Preferred: "/rack"}) }, "topology.preferred", "not the key"},
+		"slices of any place":                      {func(d *Definition) { racked(d, Topology{Unconstrained: true, SliceSize: 1, SliceRequired: "rack"}) }, "topology.unconstrained", "leave it out"},
+		"slices without a size":                    {func(d *Definition) { racked(d, Topology{SliceRequired: "rack"}) }, "topology.slice_required", "slice_size is not"},
+		"slices without a level":                   {func(d *Definition) { racked(d, Topology{SliceSize: 2}) }, "topology.slice_size", "slice_required is not"},
+		"slices of less than a pod":                {func(d *Definition) { racked(d, Topology{SliceSize: -1, SliceRequired: "rack"}) }, "topology.slice_size", "at least 1"},
+		"a part of a slice":                        {func(d *Definition) { racked(d, Topology{SliceSize: 2, SliceRequired: "rack"}) }, "topology.slice_size", "workers.min a multiple"},
 		"an annotation that topology sets": {func(d *Definition) {
 			racked(d, Topology{Required: "rack"})
 			d.Master.Annotations = map[string]string{"kueue.x-k8s.io/podset-preferred-topology": "block"}
@@ -299,8 +303,8 @@ func TestProblems(t *testing.T) {
 			d.Volumes = append([]Volume(nil), d.Volumes...)
 			c.change(&d)
 			problems := d.Problems()
-			if len(problems) != 1 || problems[0].Field != c.field || !strings.Contains(problems[0].Message, c.says) {
-				t.Errorf("got %q, want one of %s that says %q", problems, c.field, c.says)
+			if len(problems) != 1 || problems[0].Field != c.field || !strings.Contains(problems[0].Message, c.wantText) {
+				t.Errorf("got %q, want one of %s that says %q", problems, c.field, c.wantText)
 			}
 		})
 	}

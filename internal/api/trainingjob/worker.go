@@ -22,7 +22,7 @@ type JobRef struct {
 // WorkerName is the name of a worker's pod.
 func WorkerName(job string, id int) string { return job + "-worker-" + strconv.Itoa(id) }
 
-// WorkerPod is the pod of worker number id; under a queue one above the minimum, or, for a forecast, what Job NAME-floor
+// WorkerPod is the pod of worker number id; under a queue one above the minimum, or, for a forecast, what Job NAME-min
 // makes. A minimum pod carries the minimum's
 // priority class, where there is one. The owner reference is for garbage collection only: controller and
 // blockOwnerDeletion stay unset, else the Job controller would strip it or count the worker as its own.

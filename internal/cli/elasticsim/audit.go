@@ -47,7 +47,8 @@ Without one the command reads the cluster: what the masters of training jobs hav
 reported, and the Workloads that Kueue has preempted. A cluster keeps the newest 20
 disruptions of a training job, and the last preemption of a Workload.
 
-Lost seconds are the time until the recovery in which a job computed nothing new.`,
+Lost seconds are the part of the time until the recovery in which the job completed no
+new step.`,
 		Example: `  elastic-sim run busy.yaml --log - | elastic-sim audit -
   elastic-sim audit -n team-a --json | jq .sums`,
 		Args:              cli.NeedsArguments("[LOG]"),
@@ -160,7 +161,7 @@ func printAudit(out io.Writer, r audit.Report) error {
 	}
 	t := timeline.Table{
 		Title:   "Disruptions",
-		Columns: []string{"at", "job", "victim", "class", "how", "reason", "preemptor", "lost steps", "lost", "recovered", "full size"},
+		Columns: []string{"at", "job", "victim", "class", "kind", "reason", "preemptor", "lost steps", "lost", "recovered after", "all workers after"},
 	}
 	if n := len(r.Disruptions); n > mostPrinted {
 		t.Title = fmt.Sprintf("The last %d of %s disruptions; --json prints all", mostPrinted, wording.Count(int64(n)))
@@ -180,7 +181,7 @@ func printAudit(out io.Writer, r audit.Report) error {
 	if err := printTable(out, t); err != nil {
 		return err
 	}
-	sums := timeline.Table{Title: "\nBy priority class", Columns: []string{"how", "preemptor's class", "victim's class", "count", "lost steps", "lost"}}
+	sums := timeline.Table{Title: "\nBy priority class", Columns: []string{"kind", "preemptor's class", "victim's class", "count", "lost steps", "lost"}}
 	for _, s := range r.Sums {
 		sums.Rows = append(sums.Rows, dashes(string(s.Kind), s.ByClass, s.Class, strconv.Itoa(s.Count), strconv.FormatInt(s.LostSteps, 10), inSeconds(s.LostSeconds)))
 	}

@@ -26,7 +26,7 @@ admitted, queued or evicted. It uses the engine behind the forecasts of terrafor
   elastic-sim forecast -f job.yaml`,
 		Version: version,
 	}
-	root.AddCommand(newRun(), newCompare(), newConformance(), newForecast(), newAudit())
+	root.AddCommand(newRun(), newCompare(), newCheck(), newConformance(), newForecast(), newAudit())
 	cli.Configure(root)
 	return root
 }

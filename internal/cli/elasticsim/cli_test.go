@@ -29,8 +29,8 @@ func call(t *testing.T, args ...string) (string, error) {
 }
 
 func TestConformCountsWhatIsEqual(t *testing.T) {
-	out, err := call(t, "conform", recordings)
-	if err != nil || !strings.Contains(out, "scenarios are equal") {
+	out, err := call(t, "conformance", recordings)
+	if err != nil || !strings.Contains(out, "scenarios match") {
 		t.Errorf("%v: %s", err, out)
 	}
 }
@@ -45,14 +45,14 @@ func TestConformNamesWhatDiffersAndFails(t *testing.T) {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, err := call(t, "conform", path)
+	out, err := call(t, "conformance", path)
 	if cli.Code(err) != cli.Failed || !strings.Contains(out, `tampered: step 0 (submit w): got "Admitted w"`) || !strings.Contains(out, "0 of 1") {
 		t.Errorf("%v: %s", err, out)
 	}
 }
 
 func TestOutcomesAreOneLineForEachScenario(t *testing.T) {
-	out, err := call(t, "conform", "--outcomes", recordings)
+	out, err := call(t, "conformance", "--outcomes", recordings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,12 +79,12 @@ func TestBadCommandLinesAreRefused(t *testing.T) {
 		code int
 		want string
 	}{
-		"no path":            {[]string{"conform"}, cli.Usage, "--help"},
-		"an unknown command": {[]string{"conforms"}, cli.Usage, `unknown command "conforms"; did you mean conform? See ` + "`elastic-sim --help`"},
-		"an unknown flag":    {[]string{"conform", "--fast", "x"}, cli.Usage, "unknown flag: --fast; see"},
-		"a flag with a slip": {[]string{"conform", "--quite", "x"}, cli.Usage, "unknown flag: --quite; did you mean --quiet? See `elastic-sim conform --help`"},
-		"nothing there":      {[]string{"conform", "nowhere"}, cli.Failed, "nowhere"},
-		"nothing to answer":  {[]string{"conform", "--outcomes", "nowhere"}, cli.Failed, "nowhere"},
+		"no path":            {[]string{"conformance"}, cli.Usage, "--help"},
+		"an unknown command": {[]string{"conformanse"}, cli.Usage, `unknown command "conformanse"; did you mean conformance? See ` + "`elastic-sim --help`"},
+		"an unknown flag":    {[]string{"conformance", "--fast", "x"}, cli.Usage, "unknown flag: --fast; see"},
+		"a flag with a slip": {[]string{"conformance", "--quite", "x"}, cli.Usage, "unknown flag: --quite; did you mean --quiet? See `elastic-sim conformance --help`"},
+		"nothing there":      {[]string{"conformance", "nowhere"}, cli.Failed, "nowhere"},
+		"nothing to answer":  {[]string{"conformance", "--outcomes", "nowhere"}, cli.Failed, "nowhere"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := call(t, test.args...)

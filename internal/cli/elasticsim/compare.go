@@ -90,11 +90,11 @@ func sideBySide(paths []string, summaries []*simulator.Summary) timeline.Table {
 			}
 			w := s.Waits[at]
 			name := func(what string) string { return fmt.Sprintf("priority %d, %s", priority, what) }
-			put(i, name("jobs that ended"), endedOf(w))
+			put(i, name("jobs completed"), endedOf(w))
 			put(i, name("waiting p50"), span(w.Waiting.P50))
 			put(i, name("waiting p99"), span(w.Waiting.P99))
-			put(i, name("taking p50"), span(w.Taking.P50))
-			put(i, name("taking p99"), span(w.Taking.P99))
+			put(i, name("turnaround p50"), span(w.Taking.P50))
+			put(i, name("turnaround p99"), span(w.Taking.P99))
 		}
 	}
 	for _, name := range order {

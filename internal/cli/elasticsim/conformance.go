@@ -15,7 +15,7 @@ import (
 func newConformance() *cobra.Command {
 	var outcomes, quiet bool
 	c := &cobra.Command{
-		Use:   "conform PATH...",
+		Use:   "conformance PATH...",
 		Short: "Compare the engine with recorded decisions of Kueue",
 		Long: `Replay recorded scenarios in the engine and compare its decisions with recorded
 decisions of Kueue. A PATH is a .json file (one recording), a .jsonl file (one recording
@@ -30,8 +30,8 @@ queue: reserved and borrowed quota.
 With --outcomes the command does not compare, but writes the decisions of the engine:
 one line {"name": ..., "outcomes": [...]} for each scenario, in the format of
 recordings.`,
-		Example: `  elastic-sim conform recordings/ more.jsonl.gz
-  elastic-sim conform --outcomes one.json | jq .outcomes[3].events`,
+		Example: `  elastic-sim conformance recordings/ more.jsonl.gz
+  elastic-sim conformance --outcomes one.json | jq .outcomes[3].events`,
 		Args:              cli.NeedsArguments("PATH..."),
 		ValidArgsFunction: cli.Files("json", "jsonl", "gz"),
 		RunE: func(cmd *cobra.Command, paths []string) error {
@@ -64,7 +64,7 @@ func compare(out io.Writer, paths []string, quiet bool) error {
 			fmt.Fprintf(out, "%s: %s\n", s.Name, difference)
 		}
 	}
-	fmt.Fprintf(out, "%d of %d scenarios are equal\n", equal, all)
+	fmt.Fprintf(out, "%d of %d scenarios match\n", equal, all)
 	if equal < all {
 		return fmt.Errorf("%d of %d scenarios differ", all-equal, all)
 	}

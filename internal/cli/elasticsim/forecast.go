@@ -120,7 +120,7 @@ func (f forecastFlags) run(ctx context.Context, in io.Reader, out io.Writer) err
 	case f.file == "" && f.plan == "":
 		return cli.UsageError("--filename or --plan is missing; see `elastic-sim forecast --help`")
 	case f.file != "" && f.plan != "":
-		return cli.UsageError("--filename and --plan exclude each other; give one of them")
+		return cli.UsageError("--filename and --plan are mutually exclusive")
 	}
 	accepted, err := forecast.ParseReasonCodes(slices.DeleteFunc(slices.Clone(f.accepted), func(code string) bool { return code == "none" }))
 	if err != nil {
@@ -131,7 +131,7 @@ func (f forecastFlags) run(ctx context.Context, in io.Reader, out io.Writer) err
 	}
 	write, known := outputs[f.format]
 	if !known {
-		return cli.UsageError("--format is %q; it is text, json or markdown", f.format)
+		return cli.UsageError("--format=%q: use text, json or markdown", f.format)
 	}
 	text, err := f.read(in)
 	if err != nil {
@@ -187,7 +187,7 @@ var outputs = map[string]func(report.Report, io.Writer) error{
 func needsDetails(answers []forecast.Answer) []types.NamespacedName {
 	var names []types.NamespacedName
 	for _, answer := range answers {
-		for _, name := range answer.Asks {
+		for _, name := range answer.NeedsConfigMaps {
 			if !slices.Contains(names, name) {
 				names = append(names, name)
 			}
@@ -196,7 +196,7 @@ func needsDetails(answers []forecast.Answer) []types.NamespacedName {
 	return names
 }
 
-// details are what the jobs that a forecast asks about say of themselves, as far as it may be read.
+// details reads the state of the training jobs that a forecast needs to know, as far as it may be read.
 func details(ctx context.Context, client *cluster.Client, names []types.NamespacedName) map[types.NamespacedName]forecast.TrainingJob {
 	known := map[types.NamespacedName]forecast.TrainingJob{}
 	for _, name := range names {

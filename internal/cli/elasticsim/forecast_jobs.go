@@ -17,7 +17,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast/terraformplan"
 )
 
-// request is what a forecast is asked about, and the cluster on which.
+// request is the jobs to forecast, and the cluster on which they would run.
 type request struct {
 	on      *forecast.Snapshot
 	jobs    []terraformplan.Job
@@ -79,17 +79,20 @@ func (a request) report(ctx context.Context, client *cluster.Client) report.Repo
 			jobs = append(jobs, job.Job)
 			continue
 		}
-		unknown = append(unknown, forecast.Reason{Code: forecast.PlannedUnknown, Object: job.Address, Text: job.Address + " is not known until apply, and not counted"})
+		unknown = append(unknown, forecast.Reason{Code: forecast.PlannedUnknown, Object: job.Address, Text: job.Address + " is not known until apply; the forecast ignores it"})
 	}
 	for _, skipped := range a.skipped {
-		unknown = append(unknown, forecast.Reason{Code: forecast.PlannedUnknown, Text: skipped + ", and is not counted"})
+		unknown = append(unknown, forecast.Reason{Code: forecast.PlannedUnknown, Text: skipped + "; the forecast ignores it"})
 	}
-	answers := forecast.All(a.on, jobs)
+	forecasts := func(s *forecast.Snapshot) []forecast.Answer { return forecast.All(s, jobs) }
+	on := a.on
+	answers := forecasts(on)
 	if known := details(ctx, client, needsDetails(answers)); len(known) > 0 {
-		more := *a.on
-		more.Jobs = known
-		answers = forecast.All(&more, jobs)
+		more := *on
+		more.Jobs, on = known, &more
+		answers = forecasts(on)
 	}
+	answers = snapshot.DryRunReplacements(ctx, client, on, answers, forecasts)
 	for _, job := range a.jobs {
 		entry := report.Entry{Address: job.Address, Action: job.Action, Unknown: job.Unknown}
 		if job.Unknown != "" {

@@ -20,7 +20,7 @@ func TestAForecastThatCannotBeMadeIsTold(t *testing.T) {
 		want string
 	}{
 		"no file":            {[]string{"forecast"}, cli.Usage, "--filename or --plan is missing; see `elastic-sim forecast --help`"},
-		"two files":          {[]string{"forecast", "-f", file, "--plan", file}, cli.Usage, "exclude each other"},
+		"two files":          {[]string{"forecast", "-f", file, "--plan", file}, cli.Usage, "mutually exclusive"},
 		"no such format":     {[]string{"forecast", "-f", file, "--format", "xml"}, cli.Usage, "text, json or markdown"},
 		"no such code":       {[]string{"forecast", "-f", file, "--accepted-reasons", "to-many-choices"}, cli.Usage, "is no code of a reason"},
 		"an argument":        {[]string{"forecast", "-f", file, "again"}, cli.Usage, "--help"},

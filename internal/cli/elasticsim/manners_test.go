@@ -28,7 +28,7 @@ func TestCompletion(t *testing.T) {
 	)
 	yaml := []string{"yaml", "yml"}
 	clitest.Completes(t, newTestRoot, map[string]clitest.Completion{
-		"commands":                          clitest.Offered([]string{"co"}, []string{"compare", "completion", "conform"}, noFiles),
+		"commands":                          clitest.Offered([]string{"co"}, []string{"compare", "completion", "conformance"}, noFiles),
 		"a scenario":                        clitest.Offered([]string{"run", ""}, yaml, files),
 		"no second scenario to run":         clitest.Offered([]string{"run", "a.yaml", ""}, nil, noFiles),
 		"a page":                            clitest.Offered([]string{"run", "a.yaml", "-o", ""}, []string{"html"}, files),
@@ -36,7 +36,7 @@ func TestCompletion(t *testing.T) {
 		"no file for a seed":                clitest.Offered([]string{"run", "a.yaml", "--seed", ""}, nil, noFiles),
 		"scenarios side by side":            clitest.Offered([]string{"compare", "a.yaml", "b.yaml", ""}, yaml, files),
 		"a log to audit":                    clitest.Offered([]string{"audit", ""}, []string{"jsonl"}, files),
-		"recordings":                        clitest.Offered([]string{"conform", ""}, []string{"json", "jsonl", "gz"}, files),
+		"recordings":                        clitest.Offered([]string{"conformance", ""}, []string{"json", "jsonl", "gz"}, files),
 		"jobs":                              clitest.Offered([]string{"forecast", "-f", ""}, []string{"yaml", "yml", "json"}, files),
 		"contexts":                          clitest.Offered([]string{"forecast", "--context", ""}, []string{"production", "staging"}, noFiles),
 		"contexts of another file":          clitest.Offered([]string{"forecast", "--kubeconfig", filepath.Join(t.TempDir(), "none"), "--context", ""}, nil, noFiles),

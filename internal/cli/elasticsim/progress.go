@@ -13,7 +13,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/wording"
 )
 
-// Whoever waits for a second needs no progress; on something else than a terminal a line now and then suffices.
+// A run of a second needs no progress; on something else than a terminal a line now and then suffices.
 const (
 	patience      = time.Second
 	betweenLines  = 10 * time.Second
@@ -48,7 +48,7 @@ func (p *progress) show(ended, jobs int, at time.Duration) {
 	}
 	p.shown = now
 	if !p.terminal {
-		fmt.Fprintf(p.out, "%s: %s of %s jobs have ended, after %s of virtual time\n",
+		fmt.Fprintf(p.out, "%s: %s of %s jobs completed, after %s of simulated time\n",
 			p.name, wording.Count(int64(ended)), wording.Count(int64(jobs)), span(scenariofile.Duration(at.Milliseconds())))
 		return
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func TestALongRunSaysHowFarItIsAndAShortOneNothing(t *testing.T) {
+func TestALongRunPrintsItsProgressAndAShortOneDoesNot(t *testing.T) {
 	var out bytes.Buffer
 	p := newProgress(&out, "busy")
 	p.show(1, 10, time.Hour)
@@ -20,7 +20,7 @@ func TestALongRunSaysHowFarItIsAndAShortOneNothing(t *testing.T) {
 		p.show(5000, 10_000, 3*time.Hour)
 	}
 	p.end()
-	if got, want := out.String(), "busy: 5,000 of 10,000 jobs have ended, after 3 h 00 min of virtual time\n"; got != want {
+	if got, want := out.String(), "busy: 5,000 of 10,000 jobs completed, after 3 h 00 min of simulated time\n"; got != want {
 		t.Errorf("got %q, want %q once", got, want)
 	}
 }

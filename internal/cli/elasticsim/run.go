@@ -30,10 +30,10 @@ func newRun() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run SCENARIO",
 		Short: "Simulate a scenario file: days in seconds",
-		Long: `Simulate a scenario, in which jobs arrive, wait, compute, shrink, are evicted and end,
-and print waiting times by priority, utilisation, evictions, lost work and goodput.
-Quota follows Kueue's rules, placement follows kube-scheduler's rules, and elastic jobs
-behave as with elastic-trainer's master.
+		Long: `Simulate the jobs of a scenario, and print waiting times by priority, utilization,
+evictions, lost work and goodput. The simulation uses Kueue's rules for quota,
+kube-scheduler's rules for placement, and elastic-trainer's coordinator for elastic
+jobs.
 
 A SCENARIO is a YAML file; examples/scenarios contains examples. Its nodes,
 classes, queues and jobs use the field names of Kubernetes and Kueue. For example:
@@ -143,7 +143,7 @@ func load(cmd *cobra.Command, path string) (*scenariofile.Scenario, error) {
 		return nil, err
 	}
 	for _, o := range omitted {
-		fmt.Fprintf(cmd.ErrOrStderr(), "note: %d rows of the trace are left out, %s\n", o.Rows, o.Reason)
+		fmt.Fprintf(cmd.ErrOrStderr(), "note: skipped %d rows of the trace, %s\n", o.Rows, o.Reason)
 	}
 	return s, nil
 }

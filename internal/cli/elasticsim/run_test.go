@@ -27,7 +27,7 @@ func TestRunPrintsWhatCameOfAScenario(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"Elastic scheduling (seed 0)", "2, of which 2 ended", "pods preempted by the scheduler  1", "goodput", "1000000   1 of 1"} {
+	for _, want := range []string{"Elastic scheduling (seed 0)", "2, of which 2 completed", "pods preempted by the scheduler  1", "goodput", "1000000   1 of 1"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not in\n%s", want, out)
 		}
@@ -38,15 +38,15 @@ func TestRunWritesTheReportTheLogAndTheSummary(t *testing.T) {
 	dir := t.TempDir()
 	report, log := filepath.Join(dir, "report.html"), filepath.Join(dir, "events.jsonl")
 	root := NewRoot("test")
-	var out, said bytes.Buffer
+	var out, stderr bytes.Buffer
 	root.SetOut(&out)
-	root.SetErr(&said)
+	root.SetErr(&stderr)
 	root.SetArgs([]string{"run", queues, "-o", report, "--log", log, "--json"})
 	if err := root.ExecuteContext(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if want := "wrote the report to " + report + "\nwrote the event log to " + log + "\n"; said.String() != want {
-		t.Errorf("it says %q, want %q", said.String(), want)
+	if want := "wrote the report to " + report + "\nwrote the event log to " + log + "\n"; stderr.String() != want {
+		t.Errorf("it says %q, want %q", stderr.String(), want)
 	}
 	var summary struct {
 		Evictions int     `json:"evictions"`
@@ -101,7 +101,7 @@ jobs:
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"run", path}, {"compare", path, path}} {
-		if out, err := call(t, args...); err != nil || !strings.Contains(out, "2 of 5") || !strings.Contains(out, "jobs that ended") {
+		if out, err := call(t, args...); err != nil || !strings.Contains(out, "2 of 5") || !strings.Contains(out, "jobs completed") {
 			t.Errorf("%v: %v\n%s", args, err, out)
 		}
 	}
@@ -119,7 +119,7 @@ func TestBadScenariosAndCommandLinesAreRefused(t *testing.T) {
 	}{
 		"no scenario":         {[]string{"run"}, cli.Usage, "SCENARIO is missing; see `elastic-sim run --help`"},
 		"letters swapped":     {[]string{"rnu", tutorial}, cli.Usage, `unknown command "rnu"; did you mean run?`},
-		"one to compare":      {[]string{"compare", tutorial}, cli.Usage, "SCENARIO is missing behind"},
+		"one to compare":      {[]string{"compare", tutorial}, cli.Usage, "SCENARIO is missing after"},
 		"a seed that is none": {[]string{"run", tutorial, "--seed", "-1"}, cli.Usage, "--seed"},
 		"nothing there":       {[]string{"run", "nowhere.yaml"}, cli.Failed, "nowhere.yaml"},
 		"a broken scenario":   {[]string{"run", broken}, cli.Failed, "broken.yaml:2:7: jobs is \"5\" where a list is wanted"},

@@ -29,7 +29,7 @@ func facts(s *simulator.Summary) [][2]string {
 		return fmt.Sprintf("%s %s-seconds", wording.Count(seconds), resource)
 	}
 	all := [][2]string{
-		{"jobs", fmt.Sprintf("%s, of which %s ended", wording.Count(int64(s.Jobs)), wording.Count(int64(s.Finished)))},
+		{"jobs", fmt.Sprintf("%s, of which %s completed", wording.Count(int64(s.Jobs)), wording.Count(int64(s.Finished)))},
 		{"makespan", span(s.Makespan)},
 	}
 	for _, u := range s.Utilisation {
@@ -39,7 +39,7 @@ func facts(s *simulator.Summary) [][2]string {
 		{"pods preempted by the scheduler", wording.Count(int64(s.Preemptions))},
 		{"workloads evicted by a queue", wording.Count(int64(s.Evictions))},
 		{"nodes lost", wording.Count(int64(s.Losses))},
-		{"held by jobs", work(s.Held)},
+		{"allocated to jobs", work(s.Held)},
 		{"work lost", work(s.Lost)},
 		{"goodput", s.Goodput.String()},
 	}...)
@@ -57,8 +57,8 @@ func span(d scenariofile.Duration) string { return wording.Duration(d.Std()) }
 // waitingTable has a line for each priority.
 func waitingTable(s *simulator.Summary) timeline.Table {
 	t := timeline.Table{
-		Title:   "Waiting, from arrival to the first computing, and taking, from arrival to the end",
-		Columns: []string{"priority", "jobs that ended", "waiting p50", "p90", "p99", "longest", "taking p50", "p90", "p99", "longest"},
+		Title:   "Waiting time (arrival to start) and turnaround time (arrival to completion)",
+		Columns: []string{"priority", "jobs completed", "waiting p50", "p90", "p99", "max", "turnaround p50", "p90", "p99", "max"},
 	}
 	for _, w := range s.Waits {
 		row := []string{fmt.Sprint(w.Priority), endedOf(w)}
@@ -70,7 +70,7 @@ func waitingTable(s *simulator.Summary) timeline.Table {
 	return t
 }
 
-// endedOf says how many jobs a priority's times are of: those that have ended.
+// endedOf reports how many jobs a priority's times are of: those that have ended.
 func endedOf(w simulator.Waits) string {
 	return wording.Count(int64(w.Jobs)) + " of " + wording.Count(int64(w.Arrived))
 }
@@ -94,7 +94,7 @@ func printSummary(out io.Writer, s *simulator.Summary) error {
 		if rest := s.Jobs - s.Finished - len(s.Unfinished); rest > 0 {
 			more = fmt.Sprintf(" and %s more", wording.Count(int64(rest)))
 		}
-		fmt.Fprintf(out, "\nnot ended: %s%s\n", strings.Join(s.Unfinished, ", "), more)
+		fmt.Fprintf(out, "\nnot completed: %s%s\n", strings.Join(s.Unfinished, ", "), more)
 	}
 	return nil
 }

@@ -29,20 +29,22 @@ checkpoints. Among Workloads of a priority class, Kueue then evicts first the on
 the most recent checkpoint. Requires Kueue's feature gate PriorityBoost (v0.17, alpha).
 
 A job takes part if its Job, its pods or its Workload have the annotation
-elastic-training.github.io/last-checkpoint-time: the time of the last checkpoint
-(RFC 3339), or an empty value before the first one. The age then counts from the
-admission. elastic_training_job sets it. Set it on other jobs yourself:
+elastic-training.github.io/last-checkpoint-time, with the time of the last checkpoint
+(RFC 3339). Before the first checkpoint the value is empty, and the age is the time
+since the admission. An elastic_training_job sets the annotation; for other jobs, set it
+yourself:
 
   kubectl annotate --overwrite job/NAME \
     elastic-training.github.io/last-checkpoint-time=$(date -u +%FT%TZ)
 
-A Workload with quota gets 1 for each --step of unsaved time, up to --max. --max must be
-less than the distance between any two priorities, so that a boost never changes which
-class may preempt which. A Workload without quota has no boost, and keeps its place in
-the queue. A priority-boost that another client has set is not changed.
+For a Workload with quota, the boost is the time since its last checkpoint divided by
+--step, and at most --max. --max must be less than the smallest difference between two
+priorities, so that a boost never lets one class preempt another. A Workload without
+quota has no boost, so its position in the queue does not change. The command does not
+change boosts that another client has set.
 
-Run one replica, in a pod: examples/rbac/checkpoint-age.yaml has a Deployment with the
-permissions that it needs. While it does not run, boosts stay as they are.`,
+Run one replica in a pod: examples/rbac/checkpoint-age.yaml contains a Deployment and
+the required permissions. While the command does not run, boosts do not change.`,
 		Example: `  elastic-trainer checkpoint-age --dry-run
   elastic-trainer checkpoint-age --step 2m --max 60`,
 		Args: cobra.NoArgs,
@@ -54,7 +56,7 @@ permissions that it needs. While it does not run, boosts stay as they are.`,
 				return cli.UsageError("--interval=%s: use at least 1s", config.Every)
 			}
 			if config.DryRun = dryRun == "client"; dryRun != "none" && !config.DryRun {
-				return cli.UsageError("--dry-run=%s: it is client or none", dryRun)
+				return cli.UsageError("--dry-run=%s: use client or none", dryRun)
 			}
 			if config.Log, err = c.logger(cmd.ErrOrStderr()); err != nil {
 				return err
@@ -67,10 +69,10 @@ permissions that it needs. While it does not run, boosts stay as they are.`,
 	}
 	f := cmd.Flags()
 	f.DurationVar(&config.Rule.Step, "step", config.Rule.Step, "unsaved time that adds 1 to the boost")
-	f.Int32Var(&config.Rule.Max, "max", config.Rule.Max, "maximum boost, less than the distance between two priorities")
+	f.Int32Var(&config.Rule.Max, "max", config.Rule.Max, "maximum boost; must be less than the smallest difference between two priorities")
 	f.DurationVar(&config.Rule.Hold, "hold", config.Rule.Hold, "minimum time between two changes of a running Workload's boost")
-	f.DurationVar(&config.Every, "interval", rule.DefaultEvery, "how often ages are compared; evictions are noticed at once")
-	f.StringVar(&dryRun, "dry-run", "none", "log the boosts instead of setting them: client or none")
+	f.DurationVar(&config.Every, "interval", rule.DefaultEvery, "time between two updates of all boosts; the command reacts to evictions immediately")
+	f.StringVar(&dryRun, "dry-run", "none", "client: only log the boosts; none: set them")
 	f.Lookup("dry-run").NoOptDefVal = "client"
 	cli.CompleteFrom(cmd, "dry-run", "client", "none")
 	c.registerLevel(cmd)

@@ -41,9 +41,10 @@ func NewRoot(version string) *cobra.Command {
 		Use:   "elastic-trainer",
 		Short: "Train models with preemptible workers",
 		Long: `elastic-trainer trains Keras models (functional API, in ElasticDL's format) and Python
-scripts. Workers may be preempted, killed and replaced at any time. A Keras model is
-bit-identical to that of an uninterrupted run. With a script, every record counts once
-per epoch, except with --elastic=restart; its results may differ on other hardware.
+scripts. Workers may be preempted, killed and replaced at any time. The resulting Keras
+model is bit-identical to that of an uninterrupted run. When a script is trained, each
+record is used in exactly one step per epoch, except with --elastic=restart; results may
+differ between machines.
 
 The same binary runs as master and worker of an elastic_training_job, or trains on one
 machine without a cluster.
@@ -78,7 +79,7 @@ func addGroup(root *cobra.Command, id, title string, commands ...*cobra.Command)
 // masterScriptRestarts is how often in a row a master starts its script again: what it lost is in the master's state.
 const masterScriptRestarts = 3
 
-// labelled says whose line each line is: several processes write to one terminal.
+// labelled prefixes each line with its process: several processes write to one terminal.
 type labelled struct {
 	to    io.Writer
 	label string

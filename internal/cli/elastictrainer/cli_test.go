@@ -108,8 +108,8 @@ func TestAJobThatCannotBeLoadedEndsWithTheExitCodeOfAJobThatFailed(t *testing.T)
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
-		args []string
-		says []string
+		args     []string
+		wantText []string
 	}{
 		"a script that dies before it connects": {[]string{"--model-file", script, "--worker-command", "sh", "--train-data-dir", "indices://numbers?records=10"}, []string{"ended with exit code 3", "the licence has expired"}},
 		"a script that cannot be started":       {[]string{"--model-file", script, "--worker-command", "no-such-program", "--train-data-dir", "indices://numbers?records=10"}, []string{"no-such-program"}},
@@ -121,7 +121,7 @@ func TestAJobThatCannotBeLoadedEndsWithTheExitCodeOfAJobThatFailed(t *testing.T)
 			if !errors.As(err, &exit) || exit.Code != coordinator.ExitJobFailed {
 				t.Errorf("%v", err)
 			}
-			for _, words := range c.says {
+			for _, words := range c.wantText {
 				if err == nil || !strings.Contains(err.Error(), words) {
 					t.Errorf("%q is not in: %v", words, err)
 				}
@@ -147,7 +147,7 @@ func TestAModelOfTablesIsShownWithThem(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"occupation_embedding", "(1, 8)", "occupation, as row numbers", "age, as float32, subtract by 38", "capital-gain: float32 (1)"} {
+	for _, want := range []string{"occupation_embedding", "(1, 8)", "occupation, as indices", "age, as float32, subtract by 38", "capital-gain: float32 (1)"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing in\n%s", want, out)
 		}
@@ -194,7 +194,7 @@ func TestBuiltInModelsAreListedShownAndPrinted(t *testing.T) {
 		t.Errorf("%v: %s", err, list)
 	}
 	shown, err := call(t, "model", "mnist")
-	if err != nil || !strings.Contains(shown, "111114 trainable, 128 not") {
+	if err != nil || !strings.Contains(shown, "111114 trainable, 128 non-trainable") {
 		t.Errorf("%v: %s", err, shown)
 	}
 	source, err := call(t, "model", "mnist", "--source")

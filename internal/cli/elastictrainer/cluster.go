@@ -55,10 +55,10 @@ crashes. The restarted master fetches the newest state from the workers.`,
 	cmd.Flags().StringVar(&listen, "listen", fmt.Sprintf("127.0.0.1:%d", trainingjob.MasterPort), "address on which to listen for workers")
 	cmd.Flags().StringVar(&credentials, "credentials", trainingjob.CredentialsDir, "`directory` with the job's certificate, key and token")
 	cmd.Flags().StringVar(&statusAddress, "status-address", fmt.Sprintf("127.0.0.1:%d", trainingjob.StatusPort), "address that serves the job's page, /metrics, /healthz and /readyz; empty: off. The pod's loopback address is served too, for kubectl port-forward")
-	cmd.Flags().BoolVar(&supervised, "supervised", false, "a supervisor has started this process, so do not start another (set by the supervisor)")
+	cmd.Flags().BoolVar(&supervised, "supervised", false, "this process already runs under a supervisor (set internally)")
 	cmd.Flags().StringVar(&c.options.ScriptShared, strings.TrimPrefix(trainingjob.ScriptSharedFlag, "--"), "", "`directory` shared with the container that runs \"elastic-trainer script\", for a job with a command; empty: run the command as a child of the master")
 	cmd.Flags().BoolVar(&signed, strings.TrimPrefix(trainingjob.SignedFlag, "--"), false, "accept only a job description that is signed with the credentials")
-	c.register(cmd, "compute threads; 0: one per CPU, at most 8, or OMP_NUM_THREADS or 1 if the job has a command")
+	c.register(cmd, "compute threads; 0: one per CPU, at most 8; for a job with a command, OMP_NUM_THREADS, or 1 if that is not set")
 	cli.Exits(cmd, coordinator.ExitDone, "the job is done")
 	cli.Exits(cmd, coordinator.ExitJobFailed, "the job failed permanently; a restart does not help")
 	cli.Exits(cmd, trainingjob.ExitOther, "another master runs the job")
@@ -124,13 +124,13 @@ func runMaster(cmd *cobra.Command, c *computeFlags, jobFile, listen, credentials
 			finishing, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTimeout)
 			defer cancel()
 			if failed := cluster.Finish(finishing); failed != nil {
-				log.Error("the job is over, but its pods may be kept, and its quota", "error", failed)
+				log.Error("the job has finished, but cleanup failed; its pods may still exist and hold quota", "error", failed)
 			}
 		}
 	}()
 	earlier, err := cluster.EarlierStatus(ctx)
 	if err != nil {
-		log.Warn("the goodput phases and disruptions of earlier masters are not known", "error", err)
+		log.Warn("cannot read the goodput phases and disruptions of earlier masters", "error", err)
 	}
 	reporter := kube.NewReporter(cluster, earlier, log)
 	defer reporter.Close()
@@ -196,20 +196,20 @@ func runMaster(cmd *cobra.Command, c *computeFlags, jobFile, listen, credentials
 			files.Output.CheckpointRoot = c.options.Resolve(p.Directory)
 		}
 	}
-	log.Info("the master begins", "job", spec.Name, "digest", j.Identity.Job[:8], "steps", j.Schedule.Steps(), "generation", fence.Generation(), "address", address)
+	log.Info("master started", "job", spec.Name, "digest", j.Identity.Job[:8], "steps", j.Schedule.Steps(), "generation", fence.Generation(), "address", address)
 	if err := cluster.ReportNoCheckpoint(ctx); err != nil {
-		log.Warn("the Job does not say that it has no checkpoint yet", "error", err)
+		log.Warn("cannot set the Job's annotation last-checkpoint-time (no checkpoint yet)", "error", err)
 	}
 	recorder := master.Record(j)
 	recorder.Resume(earlier)
 	if statusAddress != "" {
 		page, err := web.StartInPod(ctx, statusAddress, recorder, log)
 		if err != nil {
-			log.Warn("training continues without a page and metrics", "error", err)
+			log.Warn("cannot serve the status page and metrics; training continues", "error", err)
 			reporter.Notice(coordinator.Notice{Warning: true, Reason: "StatusNotServed", Message: err.Error()})
 		} else {
 			defer page.Close()
-			log.Info("the job's page and metrics are served", "url", page.URL())
+			log.Info("serving the status page and metrics", "url", page.URL())
 		}
 	}
 	running, stop := untilStopped(ctx, cluster, log)
@@ -227,7 +227,7 @@ func runMaster(cmd *cobra.Command, c *computeFlags, jobFile, listen, credentials
 		return err
 	}
 	if m := result.Model; m != nil {
-		log.Info("the job is done", "sha256", m.SHA256, "steps", m.Steps, "loss", m.Loss, "accuracy", m.Accuracy, "job", m.Job, "files", m.Files)
+		log.Info("job succeeded", "sha256", m.SHA256, "steps", m.Steps, "loss", m.Loss, "accuracy", m.Accuracy, "job", m.Job, "files", m.Files)
 	}
 	return failed(result)
 }
@@ -244,7 +244,7 @@ func waitForSignature(ctx context.Context, cluster *kube.Cluster, read map[strin
 		if forged := (*trainingjob.ForgedError)(nil); !errors.As(err, &forged) {
 			for key, text := range read {
 				if err == nil && config.Data[key] != string(text) {
-					err = fmt.Errorf("%s as it is mounted is not that of ConfigMap %s/%s, which may have been changed a moment ago", key, config.Namespace, config.Name)
+					err = fmt.Errorf("the mounted file %s differs from ConfigMap %s/%s, which may just have been changed", key, config.Namespace, config.Name)
 				}
 			}
 			return err
@@ -266,23 +266,23 @@ const (
 )
 
 // untilStopped is a context that ends after ctx, with a master.StoppedError of why as its cause.
-// What is returned besides ends it, and awaits the question.
+// stop ends it, and waits until the cause is known.
 func untilStopped(ctx context.Context, cluster *kube.Cluster, log *slog.Logger) (running context.Context, stop func()) {
 	running, end := context.WithCancelCause(context.WithoutCancel(ctx))
-	asked := make(chan struct{})
-	unasked := context.AfterFunc(ctx, func() {
-		defer close(asked)
-		asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), causeTimeout)
+	requested := make(chan struct{})
+	cancelRequest := context.AfterFunc(ctx, func() {
+		defer close(requested)
+		request, cancel := context.WithTimeout(context.WithoutCancel(ctx), causeTimeout)
 		defer cancel()
-		cause, err := cluster.Stop(asking)
+		cause, err := cluster.Stop(request)
 		if err != nil {
-			log.Warn("asked to stop; whether by the queue is not known", "error", err)
+			log.Warn("received SIGTERM; cannot determine whether the queue evicted the job", "error", err)
 		}
 		end(master.StoppedError(cause))
 	})
 	return running, func() {
-		if !unasked() {
-			<-asked
+		if !cancelRequest() {
+			<-requested
 		}
 		end(nil)
 	}
@@ -329,7 +329,7 @@ ends the job.`,
 	f.StringVar(&cfg.Elastic, "elastic", trainingjob.ElasticGradients, "how the job's script exchanges gradients: gradients, collectives or restart")
 	f.DurationVar(&cfg.StopGrace, "stop-grace", worker.DefaultStopGrace, "with --elastic=restart, time between SIGTERM and SIGKILL when the command is stopped")
 	cli.CompleteFrom(cmd, "elastic", trainingjob.ElasticModes...)
-	c.register(cmd, "compute threads; 0: one per CPU, at most 8, or OMP_NUM_THREADS or 1 if the job has a command")
+	c.register(cmd, "compute threads; 0: one per CPU, at most 8; for a job with a command, OMP_NUM_THREADS, or 1 if that is not set")
 	cli.InRange(cmd, "id", 0, math.MaxInt32)
 	cli.NotNegative(cmd, "master-timeout")
 	cli.NotNegative(cmd, "pace")

@@ -83,7 +83,7 @@ func (c *csvFlags) register(f *pflag.FlagSet) {
 	f.StringArrayVar(&c.words, "csv-vocabularies", nil, "categories of a text column in index order, for example species=setosa,versicolor,virginica; may be repeated")
 }
 
-// finish is nil where nothing is said.
+// finish is nil where nothing is printed.
 func (c *csvFlags) finish() (*trainingjob.CSV, error) {
 	if len(c.columns)+len(c.words) == 0 {
 		return nil, nil //nolint:nilnil // nothing is a valid answer
@@ -109,7 +109,7 @@ func namedLists(flag string, values []string) (map[string][]string, error) {
 		name, list, ok := strings.Cut(v, "=")
 		elements, err := csv.NewReader(strings.NewReader(list)).Read()
 		if !ok || name == "" || err != nil {
-			return nil, cli.UsageError("%s=%s: write NAME=FIRST,SECOND", flag, v)
+			return nil, cli.UsageError("%s=%s: use the form NAME=FIRST,SECOND", flag, v)
 		}
 		lists[name] = elements
 	}

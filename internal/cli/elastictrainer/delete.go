@@ -24,8 +24,8 @@ func newDelete() *cobra.Command {
 		Use:   "delete NAME...",
 		Short: "Delete training jobs, their pods and all their other objects",
 		Long: `Delete training jobs: stop their pods, wait until none is left, and delete the other
-objects, a model in ConfigMap NAME-model among them. What a job has written to volumes
-stays. Delete a job that Terraform manages by terraform destroy instead.`,
+objects, including the model in ConfigMap NAME-model. Files in volumes are kept. For a
+job that Terraform manages, use "terraform destroy" instead.`,
 		Example: "  elastic-trainer delete low-prio-job high-prio-job",
 		Args:    cli.NeedsArguments("NAME..."),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -39,7 +39,7 @@ stays. Delete a job that Terraform manages by terraform destroy instead.`,
 					return err
 				}
 				ref := refOf(job)
-				ctx, cancel := context.WithTimeoutCause(cmd.Context(), timeout, fmt.Errorf("not all of it was gone after %s; --timeout sets how long to wait", timeout))
+				ctx, cancel := context.WithTimeoutCause(cmd.Context(), timeout, fmt.Errorf("the job was not completely deleted after %s; --timeout sets how long to wait", timeout))
 				defer cancel()
 				if err := jobparts.DeleteJob(ctx, client, trainingjob.LabelJobName, ref); err != nil {
 					return explained(err)

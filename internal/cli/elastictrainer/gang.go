@@ -77,13 +77,18 @@ const supervisorSeconds = 2
 func newGangRun() *cobra.Command {
 	var c computeFlags
 	var name string
+	var rejoin bool
 	cmd := &cobra.Command{
 		Use:   "run --task NAME -- COMMAND...",
-		Short: "Run a command together with those of the task's other pods",
+		Short: "Run a command in step with the commands of the task's other pods",
 		Long: `Wait until all pods of the task are ready, and run the command with their addresses in
 SKYPILOT_NODE_IPS. If one of the commands fails or a pod is lost, all commands are
 stopped and restarted. When all commands have succeeded, this command exits with 0. If
-this pod's command was the first to fail, this command exits with the same code.`,
+this pod's command was the first to fail, this command exits with the same code.
+
+With --rejoin, the commands of the other pods continue, and that of the new pod rejoins
+them. All are restarted if the first pod is lost or its command fails, or if one of the
+commands has already succeeded.`,
 		Example: "  elastic-trainer gang run --task nccl-test -- python3 train.py",
 		Args:    cli.NeedsArguments("COMMAND..."),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -92,7 +97,7 @@ this pod's command was the first to fail, this command exits with the same code.
 				return err
 			}
 			config := rank.Config{
-				Pod: types.UID(os.Getenv("MY_POD_UID")), Address: os.Getenv("MY_POD_IP"), Command: args, Env: os.Environ(),
+				Pod: types.UID(os.Getenv("MY_POD_UID")), Address: os.Getenv("MY_POD_IP"), Command: args, Rejoin: rejoin, Env: os.Environ(),
 				Stdout: os.Stdout, Stderr: os.Stderr, Log: log.With("task", name),
 			}
 			stop := 0
@@ -101,17 +106,18 @@ this pod's command was the first to fail, this command exits with the same code.
 				into *int
 			}{{"SKYPILOT_NODE_RANK", &config.Rank}, {"SKYPILOT_NUM_NODES", &config.Nodes}, {"ELASTIC_STOP_SECONDS", &stop}} {
 				if *v.into, err = strconv.Atoi(os.Getenv(v.name)); err != nil {
-					return cli.UsageError("%s=%q: this runs in a pod that elastic_task made, where it is a number", v.name, os.Getenv(v.name))
+					return cli.UsageError("%s=%q: not a number; this command runs only in pods created by elastic_task", v.name, os.Getenv(v.name))
 				}
 			}
 			config.Patience = time.Duration(max(0, stop-supervisorSeconds)) * time.Second
 			if config.Rank < 0 || config.Rank >= config.Nodes || config.Pod == "" || config.Address == "" {
-				return cli.UsageError("rank %d of %d, pod %q at %q: this runs in a pod that elastic_task made", config.Rank, config.Nodes, config.Pod, config.Address)
+				return cli.UsageError("invalid rank %d of %d, pod %q or address %q; this command runs only in pods created by elastic_task", config.Rank, config.Nodes, config.Pod, config.Address)
 			}
 			return superviseRank(cmd, config, name)
 		},
 	}
 	cmd.Flags().StringVar(&name, "task", "", "the task's name (required)")
+	cmd.Flags().BoolVar(&rejoin, "rejoin", false, "the command can rejoin those of the other pods, which continue while a pod is replaced")
 	c.registerLevel(cmd)
 	cli.Require(cmd, "task")
 	cli.Exits(cmd, 0, "the commands of all pods succeeded")
@@ -137,7 +143,7 @@ func superviseRank(cmd *cobra.Command, config rank.Config, name string) error {
 	case err != nil:
 		return err
 	case code == rank.ExitStopped:
-		return &cli.ExitError{Code: code, Err: errors.New("asked to stop")}
+		return &cli.ExitError{Code: code, Err: errors.New("received a stop signal")}
 	case code != 0:
 		return &cli.ExitError{Code: code, Err: fmt.Errorf("the command of rank %d ended with exit code %d", config.Rank, code)}
 	}

@@ -23,8 +23,9 @@ func newLogs() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "logs NAME",
 		Short: "Print the log of a training job's master, or of one of its workers",
-		Long: `Print the log of the newest pod of a training job's master, or of the worker with the
-number of --worker. "elastic-trainer status" lists the pods, with their numbers.`,
+		Long: `Print the log of a training job's master, or with --worker that of a worker. If there
+are several such pods, print the log of the newest. "elastic-trainer status" lists the
+pods with the numbers of the workers.`,
 		Example: `  elastic-trainer logs --follow low-prio-job
   elastic-trainer logs --worker 0 low-prio-job`,
 		Args: cli.NeedsArguments("NAME"),
@@ -65,8 +66,8 @@ number of --worker. "elastic-trainer status" lists the pods, with their numbers.
 	}
 	f.register(c)
 	c.Flags().IntVar(&worker, "worker", -1, "number of the worker whose log is printed; -1: the master")
-	c.Flags().BoolVarP(&follow, "follow", "f", false, "continue as more is written, until the pod ends")
-	c.Flags().BoolVarP(&previous, "previous", "p", false, "the log of the container's run before")
+	c.Flags().BoolVarP(&follow, "follow", "f", false, "follow the log until the pod ends")
+	c.Flags().BoolVarP(&previous, "previous", "p", false, "print the log of the container's previous run")
 	cli.InRange(c, "worker", -1, trainingjob.MaxWorkers)
 	return c
 }

@@ -99,10 +99,10 @@ func describeModel(cmd *cobra.Command, m *graph.Model, report *modelfile.Report,
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "\nparameters  %d trainable, %d not (moving statistics)\n", all-fixed, fixed)
+	fmt.Fprintf(out, "\nparameters  %d trainable, %d non-trainable (moving statistics)\n", all-fixed, fixed)
 	fmt.Fprintf(out, "loss        %s\noptimizer   %s\n", m.Loss, m.Optimizer)
 	if m.LearningRates != nil {
-		fmt.Fprintln(out, "schedule    the learning rate of each step is what callbacks() of the file gives for it")
+		fmt.Fprintln(out, "schedule    the learning rate of each step comes from callbacks() in the model file")
 	}
 	for _, metric := range m.Metrics {
 		fmt.Fprintf(out, "metric      %s (%s)\n", metric.Name, metric.Kind)
@@ -156,10 +156,10 @@ func features(c graph.Column) string {
 // conversion is what a feature goes through on the way to its input.
 func conversion(c graph.Column) string {
 	if c.Weights != "" {
-		return ", as weights of their " + c.Weights
+		return ", as weights for " + c.Weights
 	}
 	if c.Integer {
-		return ", as row numbers"
+		return ", as indices"
 	}
 	s := ", as float32"
 	for _, t := range c.Transforms {

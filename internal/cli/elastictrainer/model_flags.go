@@ -181,7 +181,7 @@ func (o *openModel) each(progress *counter, do func(r schedule.Range) error) err
 	return nil
 }
 
-// title says which weights of which model are used.
+// title reports which weights of which model are used.
 func (o *openModel) title() string {
 	s := fmt.Sprintf("model     %s, %s", o.Graph.Name, o.weights.Path)
 	if o.weights.Step >= 0 {
@@ -190,8 +190,8 @@ func (o *openModel) title() string {
 	return s
 }
 
-// counter says on stderr how far a long command is: on a terminal in one line that is written over, elsewhere now and
-// then.
+// counter reports on stderr how far a long command is: on a terminal in one line that is written over, elsewhere now
+// and then.
 type counter struct {
 	out      io.Writer
 	terminal bool

@@ -60,7 +60,7 @@ func finished(t *testing.T) (output string, info master.ModelInfo) {
 	return output, info
 }
 
-func TestARunOfOneEpochAndOneWorkerIsSaidInTheSingular(t *testing.T) {
+func TestARunOfOneEpochAndOneWorkerIsDescribedInTheSingular(t *testing.T) {
 	t.Setenv(asTrainer, "1")
 	out, err := call(t, "train", "--model-file", smallModel, "--train-data-dir", "synthetic://digits?records=40&seed=1", "--output", t.TempDir(), "--num-epoch=1", "--num-worker=1", "--log-level=error")
 	if err != nil || !strings.Contains(out, ": 40 records, 1 epoch, ") || !strings.Contains(out, ", 1 worker, kernel") {
@@ -80,7 +80,7 @@ func measured(t *testing.T, args ...string) (m trainingjob.Measurement) {
 	return m
 }
 
-func TestATrainedModelIsMeasuredAndAskedToTheBit(t *testing.T) {
+func TestEvaluationAndInferenceOfATrainedModelAreBitIdentical(t *testing.T) {
 	output, info := finished(t)
 	variants := [][]string{{}, {"--minibatch-size=1"}, {"--minibatch-size=7", "--threads=3"}}
 	for _, set := range kernel.Available() {
@@ -157,8 +157,8 @@ func TestATrainedModelIsMeasuredAndAskedToTheBit(t *testing.T) {
 				}
 			}
 			path := filepath.Join(t.TempDir(), "answers")
-			if said := predict(t, "--format", format, "--output", path); said != "wrote the answers to "+path+"\n" {
-				t.Errorf("it says %q", said)
+			if got := predict(t, "--format", format, "--output", path); got != "wrote the predictions to "+path+"\n" {
+				t.Errorf("it says %q", got)
 			}
 			if got, err := os.ReadFile(path); err != nil || string(got) != want {
 				t.Errorf("%s: the file has %d bytes, and %d were printed: %v", format, len(got), len(want), err)
@@ -238,7 +238,7 @@ func refusals(t *testing.T, output string, info master.ModelInfo) {
 		"a directory of none":                 {append([]string{"evaluate", "--model-file", smallModel, "--model-dir", t.TempDir()}, data...), "no model.json"},
 		"neither a model nor a checkpoint":    {append([]string{"evaluate", "--model-file", smallModel}, data...), "model-dir"},
 		"a format of lines that there is not": {[]string{"predict", "--model-file", smallModel, "--model-dir", output, "--prediction-data-dir", validation, "--format=xml"}, "csv or jsonl"},
-		"a minibatch of nothing":              {[]string{"predict", "--model-file", smallModel, "--model-dir", output, "--prediction-data-dir", validation, "--minibatch-size=0"}, `"--minibatch-size" flag: give a number from 1 to 1,000,000`},
+		"a minibatch of nothing":              {[]string{"predict", "--model-file", smallModel, "--model-dir", output, "--prediction-data-dir", validation, "--minibatch-size=0"}, `"--minibatch-size" flag: must be a number from 1 to 1,000,000`},
 		"a place where no file can be":        {[]string{"predict", "--model-file", smallModel, "--model-dir", output, "--prediction-data-dir", validation, "--output", "/nowhere/answers"}, "/nowhere/answers"},
 		"labels that are not expected":        {[]string{"predict", "--model=mnist", "--checkpoint", mnistWeights(t), "--prediction-data-dir", validation}, "--labels"},
 	} {
@@ -299,7 +299,7 @@ func TestTheExamplesInTheHelpRun(t *testing.T) {
 			t.Fatalf("%s\n%v\n%s", example, err, out)
 		}
 	}
-	answers, err := os.ReadFile(filepath.Join(dir, "answers.jsonl"))
+	answers, err := os.ReadFile(filepath.Join(dir, "predictions.jsonl"))
 	if err != nil || bytes.Count(answers, []byte("\n")) != 100 {
 		t.Errorf("%d lines: %v", bytes.Count(answers, []byte("\n")), err)
 	}

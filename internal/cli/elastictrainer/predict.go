@@ -39,7 +39,7 @@ then read records without labels; for records with labels use --labels.`,
 		Example: `  elastic-trainer predict --model mnist --model-dir out --labels \
       --prediction-data-dir "synthetic://digits?records=100&seed=3"
   elastic-trainer predict --model mnist --model-dir out --labels --format jsonl \
-      --prediction-data-dir "synthetic://digits?records=100&seed=3" -o answers.jsonl`,
+      --prediction-data-dir "synthetic://digits?records=100&seed=3" -o predictions.jsonl`,
 		Args: cli.NeedsArguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !slices.Contains(prediction.Formats(), p.Format) {
@@ -49,7 +49,7 @@ then read records without labels; for records with labels use --labels.`,
 				return err
 			}
 			if output != "" {
-				fmt.Fprintf(cmd.ErrOrStderr(), "wrote the answers to %s\n", output)
+				fmt.Fprintf(cmd.ErrOrStderr(), "wrote the predictions to %s\n", output)
 			}
 			return nil
 		},
@@ -68,7 +68,7 @@ then read records without labels; for records with labels use --labels.`,
 func (u *modelFlags) predict(cmd *cobra.Command, out io.Writer, p prediction.Options) (err error) {
 	ctx := cmd.Context()
 	mode := modelfile.Prediction
-	u.hint = "; if the records hold labels, add --labels"
+	u.hint = "; if the records contain labels, add --labels"
 	if p.Labels {
 		mode, u.hint = modelfile.Evaluation, ""
 	}

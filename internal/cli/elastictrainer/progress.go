@@ -26,10 +26,10 @@ type progress struct {
 	out io.Writer
 	job *job.Job
 
-	mu    sync.Mutex
-	view  *terminal.View // nil: plain lines
-	said  int64          // the step of the last line
-	first struct {
+	mu       sync.Mutex
+	view     *terminal.View // nil: plain lines
+	lastStep int64          // the step of the last line
+	first    struct {
 		at   time.Time
 		step int64
 	}
@@ -60,24 +60,27 @@ func (p *progress) close() {
 	}
 }
 
-// begin says what will be trained, and what should be known of it before.
+// begin reports what will be trained, and what should be known of it before.
 func (p *progress) begin(workers int) {
 	j := p.job
+	each := ""
+	if n := j.Spec.Processes(); n > 1 {
+		each = fmt.Sprintf(" of %d processes each", n)
+	}
 	if j.Spec.Restarts() {
-		each := ""
-		if n := j.Spec.Processes(); n > 1 {
-			each = fmt.Sprintf(" of %d processes each", n)
-		}
 		fmt.Fprintf(p.out, "running %s on up to %s%s, job %s\n", j.Graph.Name, wording.Number(workers, "worker"), each, j.Identity.Job[:8])
 		return
 	}
 	records := j.Training.Records()
-	fmt.Fprintf(p.out, "training %s: %s, %s, %s of up to %d × %s, %s, kernel %s, job %s\n",
+	fmt.Fprintf(p.out, "training %s: %s, %s, %s of up to %d × %s, %s%s, kernel %s, job %s\n",
 		j.Graph.Name, wording.Number(int(records), "record"), wording.Number(j.Spec.Training.Epochs, "epoch"), wording.Number(int(j.Schedule.Steps()), "step"),
-		j.Spec.Training.GradsToWait, wording.Number(j.Spec.Training.MinibatchSize, "record"), wording.Number(workers, "worker"), j.Kernel.Name, j.Identity.Job[:8])
+		j.Spec.Training.GradsToWait, wording.Number(j.Spec.Training.MinibatchSize, "record"), wording.Number(workers, "worker"), each, j.Kernel.Name, j.Identity.Job[:8])
 	warnings := j.Warnings()
-	if workers > j.Spec.Training.GradsToWait {
-		warnings = append(warnings, fmt.Sprintf("%d workers and grads to wait %d: at most %d of them have work", workers, j.Spec.Training.GradsToWait, j.Spec.Training.GradsToWait))
+	if k, ranks, who := j.Spec.Training.GradsToWait, workers*j.Spec.Processes(), "workers"; ranks > k {
+		if each != "" {
+			who = "processes"
+		}
+		warnings = append(warnings, fmt.Sprintf("%d %s, but grads_to_wait is %d: at most %d %s can compute at the same time", ranks, who, k, k, who))
 	}
 	for _, w := range warnings {
 		fmt.Fprintf(p.out, "warning: %s\n", w)
@@ -87,7 +90,7 @@ func (p *progress) begin(workers int) {
 	}
 }
 
-// served says where the page is.
+// served reports where the page is.
 func (p *progress) served(url string) { fmt.Fprintf(p.out, "page      %s\n", url) }
 
 // Status implements master.Reporter.
@@ -107,10 +110,10 @@ func (p *progress) Status(s trainingjob.Status) {
 			p.first.at, p.first.step = time.Now(), s.StepsDone
 			return
 		}
-		if s.StepsDone == p.said {
+		if s.StepsDone == p.lastStep {
 			return // an evaluation began or ended
 		}
-		p.said = s.StepsDone
+		p.lastStep = s.StepsDone
 		fmt.Fprintln(p.out, p.line(s))
 	case trainingjob.PhaseWaiting, trainingjob.PhaseCannotSave:
 		if !p.first.at.IsZero() || s.Phase == trainingjob.PhaseCannotSave { // starting up is no news
@@ -144,7 +147,7 @@ func (p *progress) Notice(n coordinator.Notice) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if n.Reason == coordinator.ReasonModelSaved || n.Reason == coordinator.ReasonCheckpointed {
-		return // the end says it, and there are too many of them
+		return // the summary has it, and there are too many of them
 	}
 	if n.Reason == "WorkerJoined" || (n.Reason == "WorkerLeft" && !n.Warning && p.first.at.IsZero()) {
 		return
@@ -177,7 +180,7 @@ func (p *progress) end(r master.Result) error {
 	fmt.Fprintf(p.out, "model     %s\nsha256    %s\nsteps     %d\nloss      %.6g\naccuracy  %.4f  (%d records of %s)\n",
 		m.Files[0], m.SHA256, m.Steps, m.Loss, m.Accuracy, m.Records, m.Measured)
 	for _, name := range slices.Sorted(maps.Keys(m.Metrics)) {
-		if value := m.Metrics[name]; value != m.Accuracy && value != m.Loss { // said above
+		if value := m.Metrics[name]; value != m.Accuracy && value != m.Loss { // printed above
 			fmt.Fprintf(p.out, "%-8s  %.4f\n", name, value)
 		}
 	}

@@ -35,7 +35,7 @@ func (s *specFlags) register(c *cobra.Command) {
 	f.StringVar(&s.spec.Model.Name, "model", "", "a built-in model: "+strings.Join(zoo.Names(), ", "))
 	f.StringVar(&s.command, "worker-command", "", "run the model file as a script with this command, for example \"python3\", to train with a framework such as PyTorch; with --elastic=restart it may be a whole command, for example \"python3 train.py\"")
 	f.StringVar(&s.spec.Elastic, "elastic", trainingjob.ElasticGradients, "with --worker-command, how gradients are exchanged: gradients (through the workers and the master), collectives (the script's own process group, with gloo or NCCL) or restart (any torchrun command, restarted when workers join or leave)")
-	f.IntVar(&s.restart.Processes, "processes", 1, "with --elastic=restart, number of processes to start on each worker (torchrun's --nproc-per-node)")
+	f.IntVar(&s.spec.ProcessesPerWorker, "processes", 1, "with --elastic=collectives or restart, number of processes to start on each worker, one for each accelerator (torchrun's --nproc-per-node)")
 	f.DurationVar(&s.interval, "restart-interval", trainingjob.DefaultRestartIntervalSeconds*time.Second, "with --elastic=restart, minimum time for which the command runs before it is restarted for joining workers")
 	f.IntVar(&s.spec.Step, "worker-step", 1, "with --elastic=collectives or restart, use a multiple of this number of workers")
 	f.StringVar(&s.spec.Data.Validation, "validation-data-dir", "", "validation data, evaluated after the last step; see --evaluation-steps")
@@ -84,6 +84,9 @@ func (s *specFlags) finish(cmd *cobra.Command) (err error) {
 	if s.spec.Step == 1 {
 		s.spec.Step = 0
 	}
+	if s.spec.ProcessesPerWorker == 1 {
+		s.spec.ProcessesPerWorker = 0
+	}
 	if err := s.finishRestart(cmd); err != nil {
 		return err
 	}
@@ -91,10 +94,10 @@ func (s *specFlags) finish(cmd *cobra.Command) (err error) {
 		s.spec.Elastic = "" // the usual one is not a part of a job's identity
 	}
 	if n := s.spec.Multiple(); s.minimum%n != 0 {
-		return cli.UsageError("--min-worker=%d: it must be a multiple of --worker-step=%d", s.minimum, n)
+		return cli.UsageError("--min-worker=%d: must be a multiple of --worker-step=%d", s.minimum, n)
 	}
 	if s.minimum < 1 || s.workers < s.minimum {
-		return cli.UsageError("--num-worker=%d and --min-worker=%d: at least one worker, and at least the minimum", s.workers, s.minimum)
+		return cli.UsageError("--num-worker=%d, --min-worker=%d: --num-worker must be at least 1 and at least --min-worker", s.workers, s.minimum)
 	}
 	return nil
 }
@@ -103,7 +106,7 @@ func (s *specFlags) finish(cmd *cobra.Command) (err error) {
 // command has.
 func (s *specFlags) finishRestart(cmd *cobra.Command) error {
 	if s.interval < time.Second || s.interval%time.Second != 0 {
-		return cli.UsageError("--restart-interval=%s: write whole seconds, at least 1s, such as 90s", s.interval)
+		return cli.UsageError("--restart-interval=%s: use whole seconds, at least 1s, such as 90s", s.interval)
 	}
 	s.restart.IntervalSeconds = int64(s.interval.Seconds())
 	s.spec.Restart = s.restart.Canonical()

@@ -52,9 +52,9 @@ func newStatus() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "status NAME",
 		Short: "Show the progress of a training job, its pods, and why they wait",
-		Long: `Show what the master of a training job has reported, and the job's pods; for a pod that
-does not run, why. With --follow a line is printed whenever phase, workers or
-preemptions change, until the job has ended.`,
+		Long: `Show the last report of a training job's master, and the job's pods. For a pod that does
+not run, the reason is shown. With --follow the command prints a line whenever phase,
+workers or preemptions change, until the job ends.`,
 		Example: `  elastic-trainer status low-prio-job
   elastic-trainer status --follow -n team-a low-prio-job`,
 		Args: cli.NeedsArguments("NAME"),
@@ -152,7 +152,11 @@ func (s seenJob) print(out io.Writer) error {
 	if s.Status.Loss != nil {
 		fmt.Fprintf(table, "loss\t%s\n", wording.Loss(*s.Status.Loss))
 	}
-	fmt.Fprintf(table, "workers\t%d running, %d pending\n", s.Status.WorkersRunning, s.Status.WorkersPending)
+	each := ""
+	if n := s.Status.Processes; n > 1 {
+		each = fmt.Sprintf(", of %d processes each", n)
+	}
+	fmt.Fprintf(table, "workers\t%d running, %d pending%s\n", s.Status.WorkersRunning, s.Status.WorkersPending, each)
 	fmt.Fprintf(table, "preemptions\t%d\n", s.Status.Preemptions)
 	if s.Status.ModelSHA256 != "" {
 		fmt.Fprintf(table, "model sha256\t%s\n", s.Status.ModelSHA256)
@@ -163,11 +167,14 @@ func (s seenJob) print(out io.Writer) error {
 	if d := s.Status.Disruptions; d != nil {
 		fmt.Fprintf(table, "disruptions\t%d, %s and %.1f s lost\n", d.Count, wording.Number(int(d.LostSteps), "step"), d.LostSeconds)
 	}
+	if split := goodputOf(s.Status); split != "" {
+		fmt.Fprintf(table, "goodput\t%s\n", split)
+	}
 	if err := table.Flush(); err != nil {
 		return err
 	}
 	if d := s.Status.Disruptions; d != nil {
-		fmt.Fprintln(table, "\nDISRUPTED\tPOD\tHOW\tREASON\tPREEMPTOR\tLOST STEPS\tLOST S\tRECOVERED S\tFULL SIZE S")
+		fmt.Fprintln(table, "\nDISRUPTED\tPOD\tKIND\tREASON\tPREEMPTOR\tLOST STEPS\tLOST (S)\tRECOVERED AFTER (S)\tALL WORKERS AFTER (S)")
 		for _, one := range d.Newest[max(0, len(d.Newest)-shownDisruptions):] {
 			fmt.Fprintln(table, strings.TrimRight(wording.Printable(strings.Join([]string{
 				one.At.UTC().Format(time.RFC3339), one.Pod, string(one.Kind), one.Reason, one.Preemptor(),
@@ -186,6 +193,22 @@ func (s seenJob) print(out io.Writer) error {
 		fmt.Fprintln(table, strings.TrimRight(fmt.Sprintf("%s\t%s\t%s\t%s", pod.Name, pod.Phase, pod.Node, wording.Printable(pod.Reason)), "\t"))
 	}
 	return table.Flush()
+}
+
+// goodputOf is a job's goodput, and how its life was split into phases; "" before anything is known.
+func goodputOf(s trainingjob.Status) string {
+	var parts []string
+	if s.Goodput != nil {
+		parts = append(parts, wording.Percent(*s.Goodput))
+	}
+	if split := s.GoodputSplit; split != nil {
+		for _, phase := range trainingjob.GoodputPhases() {
+			if seconds := split.Seconds[phase]; seconds > 0 {
+				parts = append(parts, fmt.Sprintf("%s %.1f s", strings.ReplaceAll(string(phase), "_", " "), seconds))
+			}
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // shownDisruptions are the newest ones that status prints; --json has more.

@@ -40,9 +40,9 @@ func newSubmit(version string) *cobra.Command {
 		Short: "Submit a training job to a cluster, without Terraform",
 		Long: `Create a training job in the cluster of the kubeconfig: the same objects as resource
 elastic_training_job of the Terraform provider. Accepts the flags of ElasticDL's client,
-with its defaults for CPU and memory. Some of these flags no longer apply; submit names
-the replacement. No image is built: --image_base is replaced by the trainer's image, and
---repository is ignored.
+with its defaults for CPU and memory. Some of these flags no longer apply; the error
+names the replacement. No image is built: --image_base is replaced by the trainer's
+image, and --repository is ignored.
 
 Paths of data are paths in the pods. The image contains no data: unless you set
 --volume-name, the PersistentVolumeClaim of --claim-name is mounted at the first folder
@@ -66,11 +66,11 @@ With --dry-run the objects are printed and nothing is created. The printed Job h
 	f.StringVar(&s.spec.Output, "model-dir", "", "`directory` in a volume for model and checkpoints (default: the model is kept in ConfigMap NAME-model)")
 	f.StringVar(&s.checkpoint.Directory, "checkpoint-dir", "", "`directory` in a volume for checkpoints (default MODEL_DIR/checkpoints)")
 	f.StringVar(&s.image, "image", "", "image of master and workers (default the published one of this version)")
-	f.StringVar(&s.imageBase, "image-base", "", "ElasticDL's base image; ignored, unless the image's name is elastic-trainer")
+	f.StringVar(&s.imageBase, "image-base", "", "accepted for compatibility with ElasticDL; used only if the image is named elastic-trainer")
 	f.StringVar(&s.repository, "repository", "", "ignored: submit neither builds nor pushes an image")
-	f.StringVar(&s.repository, "docker-image-repository", "", "as --repository")
+	f.StringVar(&s.repository, "docker-image-repository", "", "same as --repository")
 	f.StringVar(&s.volumeName, "volume-name", "", "name of the volume that mounts --claim-name at --mount-path")
-	f.StringVar(&s.mountPath, "mount-path", "", "where master and workers mount the volume")
+	f.StringVar(&s.mountPath, "mount-path", "", "path at which master and workers mount the volume")
 	f.StringVar(&s.claim, "claim-name", elasticdl.Claim, "PersistentVolumeClaim to mount; empty: none")
 	for _, pod := range []struct {
 		role, who, cpu, memory string
@@ -78,9 +78,9 @@ With --dry-run the objects are printed and nothing is created. The printed Job h
 	}{{"master", "the master", "100m", "1024Mi", &s.master}, {"worker", "each worker", "1000m", "4096Mi", &s.worker}} {
 		f.StringVar(&pod.flags.priority, pod.role+"-pod-priority", "", "PriorityClass of "+pod.who)
 		f.StringVar(&pod.flags.cpuRequest, pod.role+"-cpu-request", pod.cpu, "CPUs requested for "+pod.who)
-		f.StringVar(&pod.flags.cpuLimit, pod.role+"-cpu-limit", pod.cpu, "limit of the CPUs of "+pod.who)
+		f.StringVar(&pod.flags.cpuLimit, pod.role+"-cpu-limit", pod.cpu, "CPU limit of "+pod.who)
 		f.StringVar(&pod.flags.memoryRequest, pod.role+"-memory-request", pod.memory, "memory requested for "+pod.who)
-		f.StringVar(&pod.flags.memoryLimit, pod.role+"-memory-limit", pod.memory, "limit of the memory of "+pod.who)
+		f.StringVar(&pod.flags.memoryLimit, pod.role+"-memory-limit", pod.memory, "memory limit of "+pod.who)
 	}
 	f.StringVar(&s.dryRun, "dry-run", "none", "print the objects instead of creating them: client or none")
 	f.Lookup("dry-run").NoOptDefVal = "client"
@@ -91,7 +91,7 @@ With --dry-run the objects are printed and nothing is created. The printed Job h
 	c.MarkFlagsRequiredTogether("volume-name", "mount-path")
 	cli.CompleteFrom(c, "dry-run", "client", "none")
 	cli.CompleteFrom(c, "output", "yaml", "json")
-	cli.Exits(c, 0, "the job is created; it runs when its pods have capacity")
+	cli.Exits(c, 0, "the job is created; it starts when there is capacity for its pods")
 	return c
 }
 
@@ -192,7 +192,7 @@ func (p *podFlags) settings(role string) (trainingjob.PodSettings, error) {
 		for which, into := range map[string]corev1.ResourceList{"request": resources.Requests, "limit": resources.Limits} {
 			amount, err := resource.ParseQuantity(list[name][which])
 			if err != nil || amount.Sign() <= 0 {
-				return trainingjob.PodSettings{}, cli.UsageError("--%s-%s-%s=%s: write an amount such as %s", role, name, which, list[name][which],
+				return trainingjob.PodSettings{}, cli.UsageError("--%s-%s-%s=%s: use a quantity such as %s", role, name, which, list[name][which],
 					map[corev1.ResourceName]string{corev1.ResourceCPU: "1000m or 0.5", corev1.ResourceMemory: "1024Mi or 4Gi"}[name])
 			}
 			into[name] = amount
@@ -205,11 +205,11 @@ func (p *podFlags) settings(role string) (trainingjob.PodSettings, error) {
 func (s *submission) isDryRun() (bool, error) {
 	switch {
 	case s.dryRun != "none" && s.dryRun != "client":
-		return false, cli.UsageError("--dry-run=%s: it is client or none", s.dryRun)
+		return false, cli.UsageError("--dry-run=%s: use client or none", s.dryRun)
 	case s.output != "" && s.output != "yaml" && s.output != "json":
-		return false, cli.UsageError("--output=%s: it is yaml or json", s.output)
+		return false, cli.UsageError("--output=%s: use yaml or json", s.output)
 	case s.output != "" && s.dryRun == "none":
-		return false, cli.UsageError("--output=%s is for --dry-run; the directory for the model is --model-dir", s.output)
+		return false, cli.UsageError("--output=%s has an effect only with --dry-run; to set the model's directory, use --model-dir", s.output)
 	}
 	return s.dryRun == "client", nil
 }

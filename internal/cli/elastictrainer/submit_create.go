@@ -65,7 +65,7 @@ func (s *submission) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// upTo says how many workers a job has.
+// upTo reports how many workers a job has.
 func upTo(d trainingjob.Definition) string {
 	if d.Min == d.Max {
 		return wording.Number(d.Max, "worker")
@@ -81,7 +81,7 @@ func create(ctx context.Context, client *cluster.Client, d trainingjob.Definitio
 	created, err := cluster.Create(ctx, client, client.Kubernetes().BatchV1().Jobs(d.Job.Namespace), objects.Job)
 	var exists *cluster.AlreadyExistsError
 	if errors.As(err, &exists) {
-		return fmt.Errorf("there already is a Job %s/%s; choose another --job-name, or delete that job first: elastic-trainer delete -n %s %s",
+		return fmt.Errorf("the Job %s/%s already exists; choose another --job-name, or delete that job first: elastic-trainer delete -n %s %s",
 			d.Job.Namespace, d.Job.Name, d.Job.Namespace, d.Job.Name)
 	}
 	if err != nil {
@@ -103,7 +103,7 @@ func create(ctx context.Context, client *cluster.Client, d trainingjob.Definitio
 	cleanUp, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTimeout)
 	defer cancel()
 	if left := jobparts.DeleteJob(cleanUp, client, trainingjob.LabelJobName, ref); left != nil {
-		return errors.Join(explained(err), fmt.Errorf("the incomplete job is still there: %w", explained(left)))
+		return errors.Join(explained(err), fmt.Errorf("could not delete the incomplete job: %w", explained(left)))
 	}
 	return explained(err)
 }
@@ -119,7 +119,7 @@ func checkClasses(ctx context.Context, client *cluster.Client, d trainingjob.Def
 		_, err := cluster.Get(ctx, client, client.Kubernetes().SchedulingV1().PriorityClasses(), class)
 		switch {
 		case apierrors.IsNotFound(err):
-			return fmt.Errorf("--%s-pod-priority=%s: this PriorityClass does not exist, and Kubernetes would refuse every pod that names it; "+
+			return fmt.Errorf("--%s-pod-priority=%s: this PriorityClass does not exist, and Kubernetes would reject every pod that uses it; "+
 				"create it first, for example: kubectl create priorityclass %s --value=1000", role, class, class)
 		case err != nil && !apierrors.IsForbidden(err):
 			return explained(err)

@@ -117,7 +117,7 @@ func TestSubmitRefusesByFlag(t *testing.T) {
 		"--model-dir=out":                           "--model-dir is",
 		"--num-worker=1 --min-worker=2":             "--min-worker=2",
 		"--dry-run=server":                          "--dry-run=server",
-		"--dry-run=none -o yaml":                    "--output=yaml is for --dry-run",
+		"--dry-run=none -o yaml":                    "--output=yaml has an effect only with --dry-run",
 		"-o xml":                                    "--output=xml",
 		"--volume-name=data":                        "mount-path",
 		"--volume-name=data --mount-path=relative":  "--mount-path is",

@@ -65,7 +65,7 @@ the command does nothing; with a higher --num-epoch it continues training.`,
 	f.StringVar(&t.status, "status-address", "", "serve a status page and /metrics on this address; 127.0.0.1:0 chooses a free port (default: off). The page is always saved as report.html next to the model")
 	f.DurationVar(&t.pace, "pace", 0, "minimum time per gradient, to simulate slower hardware")
 	t.specFlags.register(c)
-	t.computeFlags.register(c, "compute threads per worker; 0: one per CPU, at most 8 for all workers, or with --worker-command OMP_NUM_THREADS or 1")
+	t.computeFlags.register(c, "compute threads per worker; 0: one per CPU, at most 8 for all workers; with --worker-command, OMP_NUM_THREADS, or 1 if that is not set")
 	cli.NotNegative(c, "pace")
 	cli.Require(c, "output")
 	cli.CompleteDirectories(c, "output", "checkpoint-dir")

@@ -24,36 +24,67 @@ import (
 // maxDryRuns bounds the requests that are under way at one time.
 const maxDryRuns = 8
 
-// DryRun asks the API server what it would store of the jobs' pods, with all that admits them there, webhooks and
-// policies too: by a create that is a dry run, one for each template. It returns the jobs with what was answered in
-// their pods. Where nothing may be created, or the answer depends on what is planned too, the pods are as they were,
-// and what the API server would do is computed. Nothing is changed in the cluster, nor in the jobs given.
+// DryRun asks the API server what it would store of the jobs' objects and pods, with all that admits them there,
+// webhooks and policies too: by a create that is a dry run, one for each object and for each template. It returns the
+// jobs with what was answered. Where nothing may be created, or the answer depends on what is planned too, the pods are
+// as they were, and what the API server would do is computed. Nothing is changed in the cluster, nor in the jobs given.
 func DryRun(ctx context.Context, client *cluster.Client, jobs []forecast.Job) []forecast.Job {
-	asked := map[string]*reply{}
+	replies := map[string]*reply{}
 	var asking sync.WaitGroup
 	slots := make(chan struct{}, maxDryRuns)
-	jobs = forecast.MapPods(jobs, func(pod forecast.Pod) forecast.Pod {
-		key := template(pod)
-		if asked[key] == nil {
-			r := &reply{}
-			asked[key] = r
-			asking.Go(func() {
-				slots <- struct{}{}
-				defer func() { <-slots }()
-				r.pod, r.err = client.Kubernetes().CoreV1().Pods(pod.Namespace).Create(ctx, request(pod.Pod), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-			})
-		}
-		return pod
-	})
+	inTurn := func(ask func()) {
+		asking.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			ask()
+		})
+	}
+	jobs = forecast.MapPods(jobs, func(pod forecast.Pod) forecast.Pod { return pod })
+	for i := range jobs {
+		inTurn(func() { jobs[i].Stored = stored(ctx, client, jobs[i]) })
+		// The ServiceAccounts of this project's jobs are planned with them.
+		withAccount := jobs[i].Object != nil
+		forecast.MapPods(jobs[i:i+1], func(pod forecast.Pod) forecast.Pod {
+			key := template(pod)
+			if replies[key] == nil {
+				r := &reply{}
+				replies[key] = r
+				inTurn(func() { r.ask(ctx, client, pod, withAccount) })
+			}
+			return pod
+		})
+	}
 	asking.Wait()
-	return forecast.MapPods(jobs, func(pod forecast.Pod) forecast.Pod { return asked[template(pod)].of(pod) })
+	return forecast.MapPods(jobs, func(pod forecast.Pod) forecast.Pod { return replies[template(pod)].of(pod) })
 }
 
-// reply is what the API server says of a template.
+// reply is the API server's answer about a template.
 type reply struct {
 	pod *corev1.Pod
 	err error
+	// account is what it says about a ServiceAccount that does not exist.
+	account string
 }
+
+// ask asks about a pod; if its ServiceAccount is not there, what holds apart from that.
+func (r *reply) ask(ctx context.Context, client *cluster.Client, pod forecast.Pod, withAccount bool) {
+	create := func(account string) error {
+		object := request(pod.Pod)
+		object.Spec.ServiceAccountName = account
+		r.pod, r.err = client.Kubernetes().CoreV1().Pods(pod.Namespace).Create(ctx, object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return r.err
+	}
+	if withAccount && pod.Spec.ServiceAccountName != "" {
+		if err := create(pod.Spec.ServiceAccountName); err == nil || !noAccount.MatchString(err.Error()) {
+			return
+		}
+		r.account = refusal(r.err)
+	}
+	_ = create("") // which is kept
+}
+
+// noAccount matches what the API server says about a ServiceAccount that does not exist.
+var noAccount = regexp.MustCompile(`error looking up service account .* not found`)
 
 // template is equal for pods that the API server treats alike: they differ in their names and their index only.
 func template(pod forecast.Pod) string {
@@ -88,6 +119,7 @@ var (
 
 // of is the pod with what was answered.
 func (r *reply) of(pod forecast.Pod) forecast.Pod {
+	pod.NoAccount = r.account
 	switch {
 	case r.err == nil:
 		object := pod.DeepCopy()

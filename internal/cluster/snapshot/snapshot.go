@@ -28,10 +28,10 @@ import (
 // NotEnded selects, by their fields, the pods that hold what they request, or wait for it.
 const NotEnded = "status.phase!=Succeeded,status.phase!=Failed"
 
-// ErrNoKueue says that the cluster does not know Kueue's kinds of objects.
+// ErrNoKueue means that the cluster does not know Kueue's kinds of objects.
 var ErrNoKueue = errors.New("the cluster has no Kueue")
 
-// ForbiddenError says what may not be read.
+// ForbiddenError reports what may not be read.
 type ForbiddenError struct {
 	Verbs []string // "list pods", "list clusterqueues.kueue.x-k8s.io"
 }
@@ -104,6 +104,7 @@ func ReadQueues(ctx context.Context, client *cluster.Client) (*forecast.Queues, 
 	list(ctx, client, l, verb("workloadpriorityclasses"), k.WorkloadPriorityClasses(), "", &q.PriorityClasses)
 	list(ctx, client, l, verb("workloads"), k.Workloads(""), "", &q.Workloads)
 	optional(ctx, client, l, forecast.Topologies, verb("topologies"), k.Topologies(), &q.Topologies)
+	l.running.Go(func() { l.noteError(readConfiguration(ctx, client, q)) })
 	if err := l.wait(); err != nil {
 		return nil, err
 	}
@@ -124,7 +125,7 @@ func ReadJob(ctx context.Context, client *cluster.Client, name types.NamespacedN
 		return job, false
 	}
 	if status, err := cluster.Get(ctx, client, configMaps, trainingjob.StatusName(name.Name)); err == nil {
-		// A status that cannot be read says nothing of the job's progress, and the rest is known.
+		// Without a readable status the job's progress is unknown, and the rest is known.
 		job.Status, _ = trainingjob.DecodeStatus(status)
 	}
 	return job, true
@@ -141,7 +142,10 @@ type lists struct {
 }
 
 // optional is list for a kind that a forecast can go without: where it may not be listed, that is noted.
-func optional[T cluster.Object, L runtime.Object](ctx context.Context, client *cluster.Client, l *lists, kind forecast.Kind, verb string, from cluster.Listing[L], to *[]T) {
+func optional[T cluster.Object, L runtime.Object](
+	ctx context.Context, client *cluster.Client, l *lists, kind forecast.Kind, verb string, from cluster.Listing[L],
+	to *[]T,
+) {
 	l.running.Go(func() {
 		objects, err := cluster.ListCached[T](ctx, client, from, metav1.ListOptions{})
 		if cluster.IsNotServed(err) {
@@ -162,7 +166,9 @@ func optional[T cluster.Object, L runtime.Object](ctx context.Context, client *c
 }
 
 // list reads all selected objects of a kind, beside others.
-func list[T cluster.Object, L runtime.Object](ctx context.Context, client *cluster.Client, l *lists, verb string, from cluster.Listing[L], fields string, to *[]T) {
+func list[T cluster.Object, L runtime.Object](
+	ctx context.Context, client *cluster.Client, l *lists, verb string, from cluster.Listing[L], fields string, to *[]T,
+) {
 	l.running.Go(func() {
 		objects, err := cluster.ListCached[T](ctx, client, from, metav1.ListOptions{FieldSelector: fields})
 		*to = objects
@@ -170,7 +176,7 @@ func list[T cluster.Object, L runtime.Object](ctx context.Context, client *clust
 	})
 }
 
-// note keeps what has to be said of a LIST that failed.
+// note records the failure of a LIST.
 func (l *lists) note(verb string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -185,7 +191,16 @@ func (l *lists) note(verb string, err error) {
 	}
 }
 
-// wait is the end of all of them, and the first thing that has to be said about them.
+// noteError keeps the error of a request that is no LIST.
+func (l *lists) noteError(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err == nil {
+		l.err = err
+	}
+}
+
+// wait is the end of all of them, and the first error among them.
 func (l *lists) wait() error {
 	l.running.Wait()
 	switch {

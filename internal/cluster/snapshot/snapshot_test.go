@@ -19,18 +19,19 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
 )
 
-// server answers every LIST with nothing, but for the plural names that are refused or unknown, and notes what is
-// asked.
+// server answers every LIST with nothing, but for the plural names that are refused or unknown, and records the
+// requests.
 type server struct {
 	mu              sync.Mutex
-	asked           map[string]url.Values
+	requested       map[string]url.Values
 	denied, unknown []string
+	objects         map[string]any // that a GET answers, by name
 }
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	plural := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]
 	s.mu.Lock()
-	s.asked[plural] = r.URL.Query()
+	s.requested[plural] = r.URL.Query()
 	s.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
 	status := func(code int, reason metav1.StatusReason) any {
@@ -38,13 +39,18 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: "Failure", Reason: reason, Code: int32(code)} //nolint:gosec // an HTTP status
 	}
 	var answer any = map[string]any{"items": []any{}}
+	object, there := s.objects[plural]
 	switch {
+	case there:
+		answer = object
 	case slices.Contains(s.denied, plural):
 		answer = status(http.StatusForbidden, metav1.StatusReasonForbidden)
 	case slices.Contains(s.unknown, plural): // as an API server answers for a path that it does not have
 		w.Header().Set("Content-Type", "text/plain")
 		http.Error(w, "404 page not found", http.StatusNotFound)
 		return
+	case s.objects != nil && strings.HasPrefix(plural, "kueue-"):
+		answer = status(http.StatusNotFound, metav1.StatusReasonNotFound)
 	case r.URL.Path == "/version":
 		answer = version.Info{Major: "1", Minor: "36", GitVersion: "v1.36.1"}
 	}
@@ -53,7 +59,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func clientOf(t *testing.T, s *server) *cluster.Client {
 	t.Helper()
-	s.asked = map[string]url.Values{}
+	s.requested = map[string]url.Values{}
 	listening := httptest.NewServer(s)
 	t.Cleanup(listening.Close)
 	client, err := cluster.New(cluster.Config{Host: listening.URL})
@@ -72,19 +78,24 @@ func TestASnapshotIsOneListOfEachKindFromTheCache(t *testing.T) {
 	if _, err := snapshot.ReadQueues(t.Context(), client); err != nil {
 		t.Fatal(err)
 	}
-	if _, asked := s.asked["version"]; !asked {
+	if _, ok := s.requested["version"]; !ok {
 		t.Error("the version of Kubernetes was not asked for")
 	}
-	delete(s.asked, "version")
-	if len(s.asked) != 33 {
-		t.Errorf("asked for %d kinds: %v", len(s.asked), s.asked)
+	if _, ok := s.requested["kueue-manager-config"]; !ok {
+		t.Error("Kueue's configuration was not asked for")
 	}
-	for plural, query := range s.asked {
+	delete(s.requested, "version")
+	delete(s.requested, "kueue-manager-config")
+	delete(s.requested, "kueue-controller-manager")
+	if len(s.requested) != 33 {
+		t.Errorf("asked for %d kinds: %v", len(s.requested), s.requested)
+	}
+	for plural, query := range s.requested {
 		if query.Get("resourceVersion") != "0" || query.Get("limit") != "" {
 			t.Errorf("%s was asked for with %v", plural, query)
 		}
 	}
-	if selector := s.asked["pods"].Get("fieldSelector"); selector != "status.phase!=Succeeded,status.phase!=Failed" {
+	if selector := s.requested["pods"].Get("fieldSelector"); selector != "status.phase!=Succeeded,status.phase!=Failed" {
 		t.Errorf("pods were selected by %q", selector)
 	}
 }
@@ -122,7 +133,7 @@ func TestWhatAForecastCanGoWithoutIsNamed(t *testing.T) {
 	}
 }
 
-func TestAClusterWithoutKueueIsToldFromOneThatRefuses(t *testing.T) {
+func TestAClusterWithoutKueueIsDistinguishedFromOneThatDeniesAccess(t *testing.T) {
 	all := []string{"clusterqueues", "localqueues", "resourceflavors", "cohorts", "admissionchecks", "workloadpriorityclasses", "workloads"}
 	if _, err := snapshot.ReadQueues(t.Context(), clientOf(t, &server{unknown: all})); !errors.Is(err, snapshot.ErrNoKueue) {
 		t.Errorf("got %v", err)

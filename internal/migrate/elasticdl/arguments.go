@@ -33,7 +33,7 @@ type Arguments struct {
 	MountPath  string // where master and workers mount it
 }
 
-// Claim is the PersistentVolumeClaim that the client mounted where a volume was asked for; it could not be chosen.
+// Claim is the PersistentVolumeClaim that the client mounted where a volume was requested; it could not be chosen.
 const Claim = "fileserver-claim"
 
 // Pod is what the client said of the master's pod, or of each worker's. Amounts are spelled as on the command line.

@@ -73,7 +73,7 @@ func TestWhatTheClientTakes(t *testing.T) {
 }
 
 func TestWhatIsRefusedNamesTheFlag(t *testing.T) {
-	for flags, says := range map[string]string{
+	for flags, wantText := range map[string]string{
 		"--worker_cpu_request=0.5":      `--worker_cpu_request is "0.5": the client takes thousandths of a CPU, and no zero: write 500m`,
 		"--worker_cpu_limit=1":          "write 1000m",
 		"--master_cpu_limit=0m":         `--master_cpu_limit is "0m"`,
@@ -96,8 +96,8 @@ func TestWhatIsRefusedNamesTheFlag(t *testing.T) {
 		"--":                            `"--" is no flag`,
 		"--mount_path=$HOME":            "no shell runs here",
 	} {
-		if got, err := Parse(smallest + " " + flags); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: got %+v, %v; want %q", flags, got, err, says)
+		if got, err := Parse(smallest + " " + flags); err == nil || !strings.Contains(err.Error(), wantText) {
+			t.Errorf("%s: got %+v, %v; want %q", flags, got, err, wantText)
 		}
 	}
 }

@@ -35,7 +35,7 @@ func TestACommandLineIsSplitAsAShellDoes(t *testing.T) {
 			}
 		})
 	}
-	for name, c := range map[string]struct{ line, says string }{
+	for name, c := range map[string]struct{ line, wantText string }{
 		"a single quote without end": {"a 'b c", `a single quote in the command line does not end, at "'b c"`},
 		"a double quote without end": {`a "b \" c`, "a double quote in the command line does not end"},
 		"a backslash at the end":     {`a \`, "ends with a backslash"},
@@ -47,7 +47,7 @@ func TestACommandLineIsSplitAsAShellDoes(t *testing.T) {
 		"a pattern":                  {"a*", "'*'"},
 	} {
 		t.Run(name+" is refused", func(t *testing.T) {
-			if got, err := Words(c.line); err == nil || !strings.Contains(err.Error(), c.says) {
+			if got, err := Words(c.line); err == nil || !strings.Contains(err.Error(), c.wantText) {
 				t.Errorf("got %q, %v", got, err)
 			}
 		})

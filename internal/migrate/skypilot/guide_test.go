@@ -82,7 +82,7 @@ func TestTheGuideHasEveryKeyThatTheReaderKnowsAndNoOther(t *testing.T) {
 			known[path+key] = true
 		}
 	}
-	inTable, said := false, map[string]string{}
+	inTable, rows := false, map[string]string{}
 	for line := range strings.Lines(string(text)) {
 		cells := strings.Split(strings.Trim(line, "|\n"), "|")
 		inTable = strings.HasPrefix(line, "|") && (inTable || strings.TrimSpace(cells[0]) == "key")
@@ -96,22 +96,22 @@ func TestTheGuideHasEveryKeyThatTheReaderKnowsAndNoOther(t *testing.T) {
 					becomes = word
 				}
 			}
-			if said[key] != "" {
+			if rows[key] != "" {
 				t.Errorf("%s is there twice", key)
 			}
-			said[key] = becomes
+			rows[key] = becomes
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(known)) {
-		switch is := outcome(t, key); said[key] {
+		switch is := outcome(t, key); rows[key] {
 		case is:
 		case "":
 			t.Errorf("%s is missing", key)
 		default:
-			t.Errorf("%s is %s, and the guide says %s", key, is, said[key])
+			t.Errorf("%s is %s, and the guide says %s", key, is, rows[key])
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(said)) {
+	for _, key := range slices.Sorted(maps.Keys(rows)) {
 		if !known[key] {
 			t.Errorf("the reader does not know %s", key)
 		}

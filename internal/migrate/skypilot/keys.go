@@ -223,7 +223,7 @@ func podConfig(p *parser, path string, e entry) {
 	}
 	patch, err := p.podPatch(e.value)
 	if p.left < 0 {
-		return // which is said already
+		return // reported already
 	}
 	if err != nil {
 		p.refuse(e.key, "%s cannot be made a patch of the pod: %s", path, err)
@@ -232,7 +232,7 @@ func podConfig(p *parser, path string, e entry) {
 	p.task.PodOverrides = patch
 }
 
-// queue takes over the name of a queue or a class, which must be the same wherever it is said.
+// queue takes over the name of a queue or a class, which must be the same wherever it is set.
 func (p *parser) queue(path string, n *yaml.Node, into *string) {
 	name, ok := p.text(path, n)
 	if !ok {

@@ -17,12 +17,12 @@ import (
 // resources takes over what each node must have.
 func resources(p *parser, path string, e entry) {
 	known := resourceKeys()
-	// Alternatives override what is said beside them, wherever they stand.
+	// Alternatives override the settings beside them, wherever they stand.
 	entries := p.entries(path, e.value)
 	slices.SortStableFunc(entries, func(a, b entry) int { return choosing(a.key.Value) - choosing(b.key.Value) })
 	for _, e := range entries {
 		if handle, ok := known[e.key.Value]; ok {
-			p.said[e.key.Value] = e.key
+			p.present[e.key.Value] = e.key
 			handle(p, join(path, e.key.Value), e)
 		} else {
 			p.unknown(path, e.key, slices.Sorted(maps.Keys(known)))
@@ -37,6 +37,7 @@ func resourceKeys() map[string]handler {
 		"memory": func(p *parser, path string, e entry) { p.task.Memory, _ = p.text(path, e.value) },
 		"accelerators": func(p *parser, path string, e entry) {
 			p.task.Accelerators, p.task.Ordered = p.accelerators(path, e.value)
+			p.sameCount(e.key, path, p.task.Accelerators)
 		},
 		"labels":       labels,
 		"job_recovery": recovery,
@@ -115,36 +116,30 @@ func (p *parser) accelerators(path string, n *yaml.Node) (requests []accelerator
 }
 
 // alternatives are resources of which any will do. A pod has one request, so they may differ only in the name of
-// their accelerator.
+// their accelerator, and those on clouds are left out if one is left.
 func (p *parser) alternatives(path string, e entry, ordered bool) {
 	if len(p.task.Accelerators) > 1 {
 		p.refuse(e.key, "%s stands beside several accelerators; say the alternatives in one place", path)
 		return
 	}
-	base := p.task.Accelerators
 	if n := e.value; !null(n) && n.Kind != yaml.SequenceNode {
 		p.refuse(n, "%s is %s; a list of resources is expected", path, kind(n))
 		return
 	}
+	items := p.list(e.value)
+	elsewhere := make([]string, len(items))
+	for i, item := range items {
+		elsewhere[i] = p.otherCloud(fmt.Sprintf("%s[%d]", path, i), item)
+	}
 	var all []accelerator.Request
-	for i, item := range p.list(e.value) {
-		of := base
+	cpus, memory := p.task.CPUs, p.task.Memory
+	for i, item := range items {
 		at := fmt.Sprintf("%s[%d]", path, i)
-		for _, e := range p.entries(at, item) {
-			where := join(at, e.key.Value)
-			switch e.key.Value {
-			case "accelerators":
-				of, _ = p.accelerators(where, e.value)
-			case "infra", "cloud":
-				cloud(p, where, e)
-			case "use_spot":
-				if spot, ok := p.truth(where, e.value); ok && spot {
-					p.refuse(e.key, "%s asks a cloud for spot machines; choose spot nodes by node_selector and tolerations", where)
-				}
-			default:
-				p.refuse(e.key, "%s cannot differ between alternatives: a pod has one request and one description, whichever node it lands on", where)
-			}
+		if elsewhere[i] != "" && slices.Contains(elsewhere, "") {
+			p.warn(item, "%s has no effect: it is for %s, and this provider runs tasks on Kubernetes only", at, elsewhere[i])
+			continue
 		}
+		of := p.alternative(at, item, amounts{cpus: cpus, memory: memory, first: len(all) == 0})
 		for _, r := range of {
 			if !slices.Contains(all, r) {
 				all = append(all, r)
@@ -154,7 +149,85 @@ func (p *parser) alternatives(path string, e entry, ordered bool) {
 			p.refuse(item, "%s asks for no accelerator; a task that needs none in one place and some in another cannot be one pod", at)
 		}
 	}
+	p.sameCount(e.key, path, all)
 	p.task.Accelerators, p.task.Ordered = all, ordered && len(all) > 1
+}
+
+// amounts are the CPUs and memory beside the alternatives, which an alternative overrides.
+type amounts struct {
+	cpus, memory string
+	first        bool // no alternative has set the requests yet
+}
+
+// alternative returns the accelerators of one alternative. Its CPUs and memory become the task's, or must be equal to
+// those of the first.
+func (p *parser) alternative(at string, item *yaml.Node, beside amounts) []accelerator.Request {
+	of := p.task.Accelerators
+	cpus, memory := beside.cpus, beside.memory
+	for _, e := range p.entries(at, item) {
+		where := join(at, e.key.Value)
+		switch e.key.Value {
+		case "accelerators":
+			of, _ = p.accelerators(where, e.value)
+		case "infra", "cloud":
+			cloud(p, where, e)
+		case "cpus":
+			cpus, _ = p.text(where, e.value)
+		case "memory":
+			memory, _ = p.text(where, e.value)
+		case "use_spot":
+			if spot, ok := p.truth(where, e.value); ok && spot {
+				p.refuse(e.key, "%s asks a cloud for spot machines; choose spot nodes by node_selector and tolerations", where)
+			}
+		default:
+			p.refuse(e.key, "%s cannot differ between alternatives: a pod has one request and one description, whichever node it lands on", where)
+		}
+	}
+	if beside.first {
+		p.task.CPUs, p.task.Memory = cpus, memory
+	}
+	for _, amount := range []struct{ name, first, this string }{{"cpus", p.task.CPUs, cpus}, {"memory", p.task.Memory, memory}} {
+		if amount.first != amount.this {
+			p.refuse(item, "%s.%s is %s, and %s in the first alternative: a pod has one request, whichever node it lands on", at, amount.name, orNotSet(amount.this), orNotSet(amount.first))
+		}
+	}
+	return of
+}
+
+func orNotSet(amount string) string {
+	if amount == "" {
+		return "not set"
+	}
+	return amount
+}
+
+// otherCloud is the cloud of an alternative that is not for Kubernetes, or "".
+func (p *parser) otherCloud(path string, alternative *yaml.Node) string {
+	for _, e := range p.entries(path, alternative) {
+		if e.key.Value != "infra" && e.key.Value != "cloud" {
+			continue
+		}
+		if text, ok := p.text(path, e.value); ok && !onKubernetes(text) {
+			return text
+		}
+	}
+	return ""
+}
+
+// sameCount refuses alternatives of different numbers of accelerators, as accelerator.Table does when it places a pod.
+func (p *parser) sameCount(at *yaml.Node, path string, requests []accelerator.Request) {
+	for _, r := range requests {
+		if r.Count != requests[0].Count {
+			p.refuse(at, "%s: %s", path, accelerator.DifferentCounts(requests[0], r))
+			return
+		}
+	}
+}
+
+// onKubernetes reports whether a cloud or infra is Kubernetes, perhaps with a context, or any.
+func onKubernetes(infra string) bool {
+	name, _, _ := strings.Cut(infra, "/")
+	return slices.Contains([]string{"kubernetes", "k8s", "*"}, strings.ToLower(name))
 }
 
 // cloud takes Kubernetes, and no other.
@@ -163,9 +236,9 @@ func cloud(p *parser, path string, e entry) {
 	if !ok {
 		return
 	}
-	name, context, named := strings.Cut(text, "/")
+	_, context, named := strings.Cut(text, "/")
 	switch {
-	case !slices.Contains([]string{"kubernetes", "k8s", "*"}, strings.ToLower(name)):
+	case !onKubernetes(text):
 		p.refuse(e.value, "%s is %q; this provider runs tasks on Kubernetes only: write k8s or leave it out", path, text)
 	case named:
 		p.warn(e.value, "%s has no effect: the provider's configuration says which cluster, not context %q", path, context)

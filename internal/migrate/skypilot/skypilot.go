@@ -57,7 +57,7 @@ func (e *Error) Error() string {
 // Parse reads a task file. What the file leaves open is zero in the task, except one node. The error is an *Error with
 // every problem found; file is what it calls the file. The warnings are what the file says without effect.
 func Parse(file string, text []byte, given Given) (t task.Task, warnings []Problem, err error) {
-	p := &parser{given: given, left: maxNodes, task: task.Task{NumNodes: 1}, said: map[string]*yaml.Node{}}
+	p := &parser{given: given, left: maxNodes, task: task.Task{NumNodes: 1}, present: map[string]*yaml.Node{}}
 	if root := p.document(text); root != nil {
 		p.top(root)
 		p.check()
@@ -76,7 +76,7 @@ type parser struct {
 	problems []Problem
 	warnings []Problem
 	left     int                   // nodes that may still be read
-	said     map[string]*yaml.Node // the values of the file's keys and of those of resources
+	present  map[string]*yaml.Node // the values of the file's keys and of those of resources
 	envs     map[string]string
 }
 
@@ -86,13 +86,13 @@ func (p *parser) check() {
 		if problem.Field == "env" { // the attribute's name; the file has SkyPilot's
 			problem.Field = "envs"
 		}
-		if n := p.said[problem.Field]; n != nil && slices.Contains([]string{"cpus", "memory", "envs", "volumes", "num_nodes"}, problem.Field) {
+		if n := p.present[problem.Field]; n != nil && slices.Contains([]string{"cpus", "memory", "envs", "volumes", "num_nodes"}, problem.Field) {
 			p.refuse(n, "%s", problem)
 		}
 	}
 }
 
-// refuse says a problem once, however often it is met.
+// refuse reports a problem once, however often it is met.
 func (p *parser) refuse(at *yaml.Node, format string, args ...any) {
 	if problem := (Problem{at.Line, fmt.Sprintf(format, args...)}); !slices.Contains(p.problems, problem) {
 		p.problems = append(p.problems, problem)
@@ -135,7 +135,7 @@ func (p *parser) document(text []byte) *yaml.Node {
 	return doc.Content[0]
 }
 
-// noYAML says what the YAML library says, at the line that it names.
+// noYAML reports an error of the YAML library, at the line that it names.
 func (p *parser) noYAML(err error) {
 	message, line := strings.TrimPrefix(err.Error(), "yaml: "), 1
 	if _, scanErr := fmt.Sscanf(message, "line %d: ", &line); scanErr == nil {
@@ -222,7 +222,7 @@ func (p *parser) walk(path string, m *yaml.Node, handlers map[string]handler) {
 			p.unknown(path, e.key, slices.Sorted(maps.Keys(handlers)))
 			continue
 		}
-		p.said[e.key.Value] = e.key
+		p.present[e.key.Value] = e.key
 		handle(p, join(path, e.key.Value), e)
 	}
 }

@@ -93,7 +93,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("warnings: %v", warnings)
 		}
 	})
-	t.Run("what is said there can be rendered", func(t *testing.T) {
+	t.Run("the settings can be rendered", func(t *testing.T) {
 		got, _, err := Parse("all.yaml", []byte(everything), Given{Secrets: map[string]bool{"HF_TOKEN": true}})
 		if err != nil {
 			t.Fatal(err)
@@ -119,19 +119,21 @@ func TestAccelerators(t *testing.T) {
 		"a name alone":       {"accelerators: T4", one("T4", 1), false},
 		"in quotes":          {"accelerators: 'T4:4'", one("T4", 4), false},
 		"a key and a value":  {"accelerators: {T4: 4}", one("T4", 4), false},
-		"a key and a value in lines of their own": {"accelerators:\n    T4: 4", one("T4", 4), false},
-		"a list is in order":                      {"accelerators: [T4:1, 'L4:1']", two, true},
-		"a set is not":                            {"accelerators: {T4:1, L4:1}", two, false},
-		"a set in quotes":                         {"accelerators: {'T4:1', 'L4:1'}", two, false},
-		"keys with counts are a set":              {"accelerators: {T4: 1, L4: 1}", two, false},
-		"a list of one has no order":              {"accelerators: [T4:4]", one("T4", 4), false},
-		"none":                                    {"accelerators: None", nil, false},
-		"nothing":                                 {"accelerators:", nil, false},
-		"any_of":                                  {"any_of:\n  - accelerators: T4\n  - accelerators: L4", two, false},
-		"ordered":                                 {"ordered:\n  - {accelerators: T4}\n  - {accelerators: L4, infra: k8s}", two, true},
-		"alternatives that agree are one":         {"accelerators: T4\n  any_of:\n  - infra: k8s\n  - infra: kubernetes", one("T4", 1), false},
+		"a key and a value in lines of their own":   {"accelerators:\n    T4: 4", one("T4", 4), false},
+		"a list is in order":                        {"accelerators: [T4:1, 'L4:1']", two, true},
+		"a set is not":                              {"accelerators: {T4:1, L4:1}", two, false},
+		"a set in quotes":                           {"accelerators: {'T4:1', 'L4:1'}", two, false},
+		"keys with counts are a set":                {"accelerators: {T4: 1, L4: 1}", two, false},
+		"a list of one has no order":                {"accelerators: [T4:4]", one("T4", 4), false},
+		"none":                                      {"accelerators: None", nil, false},
+		"nothing":                                   {"accelerators:", nil, false},
+		"any_of":                                    {"any_of:\n  - accelerators: T4\n  - accelerators: L4", two, false},
+		"ordered":                                   {"ordered:\n  - {accelerators: T4}\n  - {accelerators: L4, infra: k8s}", two, true},
+		"alternatives of the same size":             {"cpus: 2\n  any_of:\n  - {accelerators: T4, cpus: 4}\n  - {accelerators: L4, cpus: 4}", two, false},
+		"an alternative on a cloud is left out":     {"ordered:\n  - {accelerators: H100:8, infra: aws/us-east-1, cpus: 96+}\n  - {accelerators: T4, infra: k8s}", one("T4", 1), false},
+		"alternatives that agree are one":           {"accelerators: T4\n  any_of:\n  - infra: k8s\n  - infra: kubernetes", one("T4", 1), false},
 		"alternatives override what is beside them": {"any_of:\n  - accelerators: T4\n  - accelerators: L4\n  accelerators: V100", two, false},
-		"an alternative has what is said beside it": {"accelerators: L4\n  ordered:\n  - accelerators: T4\n  - infra: k8s", two, true},
+		"an alternative has the settings beside it": {"accelerators: L4\n  ordered:\n  - accelerators: T4\n  - infra: k8s", two, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, _, err := Parse("x.yaml", []byte("run: a\nresources:\n  "+c.yaml), Given{})
@@ -152,7 +154,7 @@ func TestRefusals(t *testing.T) {
 	}{
 		"a slip of the pen":                     {"run: a\nresources:\n  acelerators: T4", "x.yaml:3: unknown key resources.acelerators; did you mean accelerators?"},
 		"at the top":                            {"rn: a", "x.yaml:1: unknown key rn; did you mean run?"},
-		"every problem is said, in order":       {"foo: 1\nresources:\n  cpu: 4\n  instance_type: x", "x.yaml:1: unknown key foo\nx.yaml:3: unknown key resources.cpu; did you mean cpus?\nx.yaml:4: resources.instance_type names a machine of a cloud"},
+		"every problem is reported, in order":   {"foo: 1\nresources:\n  cpu: 4\n  instance_type: x", "x.yaml:1: unknown key foo\nx.yaml:3: unknown key resources.cpu; did you mean cpus?\nx.yaml:4: resources.instance_type names a machine of a cloud"},
 		"a key twice":                           {"run: a\nname: b\nrun: c", "x.yaml:3: run is there twice; the first is in line 1"},
 		"two documents":                         {"run: a\n---\nrun: b", "x.yaml:2: a second document begins; SkyPilot would run a pipeline"},
 		"no document":                           {"", "x.yaml:1: the file is empty"},
@@ -174,7 +176,12 @@ func TestRefusals(t *testing.T) {
 		"spot":                                  {"run: a\nresources: {use_spot: true}", "x.yaml:2: resources.use_spot asks a cloud for spot machines"},
 		"another cloud":                         {"run: a\nresources: {infra: aws/us-east-1}", "x.yaml:2: resources.infra is \"aws/us-east-1\"; this provider runs tasks on Kubernetes only"},
 		"an image of a virtual machine":         {"run: a\nresources: {image_id: ami-0868a20f5a3bf9702}", "x.yaml:2: resources.image_id is \"ami-0868a20f5a3bf9702\", an image of a virtual machine"},
-		"alternatives of other sizes":           {"run: a\nresources:\n  any_of:\n  - {accelerators: T4, cpus: 4}", "x.yaml:4: resources.any_of[0].cpus cannot differ between alternatives"},
+		"alternatives of other images":          {"run: a\nresources:\n  any_of:\n  - {accelerators: T4, image_id: docker:a}", "x.yaml:4: resources.any_of[0].image_id cannot differ between alternatives"},
+		"alternatives of other sizes":           {"run: a\nresources:\n  any_of:\n  - {accelerators: T4, cpus: 4}\n  - {accelerators: L4, cpus: 8}", "x.yaml:5: resources.any_of[1].cpus is 8, and 4 in the first alternative"},
+		"a size in one alternative":             {"run: a\nresources:\n  any_of:\n  - {accelerators: T4}\n  - {accelerators: L4, memory: 8}", "x.yaml:5: resources.any_of[1].memory is 8, and not set in the first alternative"},
+		"alternatives of other counts":          {"run: a\nresources:\n  any_of:\n  - {accelerators: T4:4}\n  - {accelerators: L4:1}", "x.yaml:3: resources.any_of: T4:4 needs 4 and L4:1 needs 1, but a pod has one request"},
+		"a list of other counts":                {"run: a\nresources:\n  accelerators: [T4:4, L4:1]", "x.yaml:3: resources.accelerators: T4:4 needs 4 and L4:1 needs 1, but a pod has one request"},
+		"alternatives on clouds only":           {"run: a\nresources:\n  any_of:\n  - {accelerators: T4, cloud: aws}", "x.yaml:4: resources.any_of[0].cloud is \"aws\"; this provider runs tasks on Kubernetes only"},
 		"an alternative without an accelerator": {"run: a\nresources:\n  any_of:\n  - accelerators: T4\n  - infra: k8s", "x.yaml:5: resources.any_of[1] asks for no accelerator"},
 		"alternatives twice":                    {"run: a\nresources:\n  accelerators: [T4, L4]\n  any_of: [{accelerators: V100}]", "x.yaml:4: resources.any_of stands beside several accelerators"},
 		"a part of an accelerator":              {"run: a\nresources: {accelerators: T4:0.5}", "x.yaml:2: resources.accelerators: accelerators \"T4:0.5\": \"0.5\" is not a whole number"},
@@ -272,7 +279,7 @@ func TestMergedKeys(t *testing.T) {
 }
 
 // FuzzParse asks that whatever the bytes are, the reader answers: with problems that have lines of the file, or with a
-// task that says the same when it is asked again.
+// task that says the same when it is read again.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{everything, bomb(), "run: a", "a: &a [*a]", "<<: {run: a}", "run: !!binary aGk=", "envs: {A: 0x10, B: .inf, C: 2026-01-01}", "resources: {any_of: [{accelerators: [T4]}]}"} {
 		f.Add([]byte(seed))

@@ -20,7 +20,9 @@ func Flatten(ctx context.Context, attributes map[string]schema.Attribute, live m
 // Flatten converts fields of the API's JSON to values of the attributes. It keeps the prior value if that means the
 // same as the API's: another spelling of a quantity, or an empty value for an absent field. If both are absent, the
 // value is the attribute's default. Flatten ignores fields without an attribute.
-func (n Naming) Flatten(ctx context.Context, attributes map[string]schema.Attribute, live map[string]any, prior map[string]tftypes.Value) map[string]tftypes.Value {
+func (n Naming) Flatten(
+	ctx context.Context, attributes map[string]schema.Attribute, live map[string]any, prior map[string]tftypes.Value,
+) map[string]tftypes.Value {
 	values := make(map[string]tftypes.Value, len(attributes))
 	for name, attribute := range attributes {
 		before, had := prior[name]

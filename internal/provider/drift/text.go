@@ -15,7 +15,9 @@ import (
 
 // Warning is the warning of a plan about its changes that set back fields which others have written; a plan without
 // such changes has none. consequence is a sentence about the effect of setting an attribute back, or "".
-func Warning(of string, changes []Change, o Observation, config map[string]tftypes.Value, consequence func(Change) string) (summary, detail string, found bool) {
+func Warning(
+	of string, changes []Change, o Observation, config map[string]tftypes.Value, consequence func(Change) string,
+) (summary, detail string, found bool) {
 	var lines, ignored, consequences []string
 	for _, change := range changes {
 		attribute := change.Path.String()

@@ -121,7 +121,7 @@ func TestTheAuditOfAClusterHasWhatMastersReportedAndOtherWorkloads(t *testing.T)
 		Events: []corev1.Event{{InvolvedObject: corev1.ObjectReference{UID: "victim"}, Reason: "Preempted", Message: "Preempted by pod p-high on node n"}},
 		Pods:   []*corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: "urgent", UID: "p-high"}, Spec: corev1.PodSpec{PriorityClassName: "urgent"}}},
 		Workloads: []*kueue.Workload{
-			high, workload("job-batch", "batch", preempted), workload("low-floor-1234abcd", "low", preempted), // whose master has reported
+			high, workload("job-batch", "batch", preempted), workload("low-min-1234abcd", "low", preempted), // whose master has reported
 		},
 	})
 	if len(r.Disruptions) != 2 {

@@ -26,9 +26,11 @@ type Event struct {
 	Lost      *Lost             `json:"lost,omitempty"`
 	Fault     *Fault            `json:"fault,omitempty"`
 	Plan      *Plan             `json:"plan,omitempty"`
+	Forecast  *Forecast         `json:"forecast,omitempty"`
 	Listing   *Listing          `json:"listing,omitempty"`
 	Queried   *QueriedWorkloads `json:"answer,omitempty"`
 	Result    *Result           `json:"result,omitempty"`
+	Script    *ScriptResult     `json:"script,omitempty"`
 	Leftovers *Leftovers        `json:"left,omitempty"`
 }
 
@@ -150,6 +152,12 @@ type Plan struct {
 	Changes []string `json:"changes,omitempty"`
 }
 
+// Forecast is what `terraform plan` says before a stage about the pods that the stage will evict.
+type Forecast struct {
+	Before string `json:"before"`
+	Text   string `json:"text"`
+}
+
 // Listing is the list of the pods that match a label selector.
 type Listing struct {
 	Selector string   `json:"selector"`
@@ -176,6 +184,23 @@ type Result struct {
 	SHA256            string        `json:"sha256"`
 	UndisturbedSHA256 string        `json:"undisturbed_sha256"`
 	UndisturbedTook   time.Duration `json:"undisturbed_took_ns"`
+}
+
+// ScriptResult is what the script of a job has written, compared with an undisturbed run of it.
+type ScriptResult struct {
+	Job     string    `json:"job"`
+	Weights []float64 `json:"weights"` // that it has trained
+	// Undisturbed are the weights after the undisturbed run. They may differ by rounding.
+	Undisturbed []float64     `json:"undisturbed"`
+	Uses        []float64     `json:"uses,omitempty"`   // how often each record was used, where the script counts it
+	Epochs      int           `json:"epochs"`           // how often each record should be used
+	Starts      []ScriptStart `json:"starts,omitempty"` // of a command that is started again
+}
+
+// ScriptStart is a start of a script: with how many ranks, and how many records it had used.
+type ScriptStart struct {
+	Ranks   int `json:"ranks"`
+	Records int `json:"records"`
 }
 
 // Leftovers are the objects that `terraform destroy` did not delete, as kind/name.

@@ -64,7 +64,7 @@ func TestAPreemptedPodStaysPreemptedWhenItsLastStateLeavesThatOut(t *testing.T) 
 	}
 }
 
-func TestASummaryTellsWhatAJobTookAndWaited(t *testing.T) {
+func TestASummaryHasTheRunAndWaitingTimesOfAJob(t *testing.T) {
 	summaries := eventlog.Replay(eventlogtest.ElasticScheduling()).Summarize()
 	if len(summaries) != 2 || summaries[0].Job != "low-prio-job" {
 		t.Fatalf("summaries %+v, want the low job's and the high job's", summaries)

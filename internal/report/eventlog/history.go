@@ -19,9 +19,11 @@ type History struct {
 	Stages     []StageAt
 	Faults     []FaultAt
 	Plans      []Plan
+	Forecasts  []Forecast
 	Listings   []Listing
 	Queried    []QueriedWorkloads
 	Results    []Result
+	Scripts    []ScriptResult
 	Leftovers  *Leftovers // nil before terraform destroy
 }
 
@@ -210,12 +212,16 @@ func (b *Builder) Add(event Event) {
 		h.Faults = append(h.Faults, FaultAt{Fault: *event.Fault, Time: event.Time})
 	case event.Plan != nil:
 		h.Plans = append(h.Plans, *event.Plan)
+	case event.Forecast != nil:
+		h.Forecasts = append(h.Forecasts, *event.Forecast)
 	case event.Listing != nil:
 		h.Listings = append(h.Listings, *event.Listing)
 	case event.Queried != nil:
 		h.Queried = append(h.Queried, *event.Queried)
 	case event.Result != nil:
 		h.Results = append(h.Results, *event.Result)
+	case event.Script != nil:
+		h.Scripts = append(h.Scripts, *event.Script)
 	case event.Leftovers != nil:
 		h.Leftovers = event.Leftovers
 	}

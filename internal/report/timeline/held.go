@@ -10,11 +10,11 @@ import (
 const mostUsages = 2
 
 // usages are the ledgers that are drawn: of the scarcest resources, if pods report their requests.
-func (d *drawing) usages() []*ledger {
+func (d *drawing) usages() []*nodeUsage {
 	if d.image {
 		return nil // it shows where pods run, not how much
 	}
-	var all []*ledger
+	var all []*nodeUsage
 	for _, name := range resources(d.history) {
 		if len(all) < mostUsages && name != "memory" {
 			all = append(all, audit(d.history, name, d.scale.from, d.scale.to, int(d.scale.x1-d.scale.x0)))
@@ -24,7 +24,7 @@ func (d *drawing) usages() []*ledger {
 }
 
 // usage is a chart of what is held of a resource: the classes with the most one upon the other, the rest above them.
-func (d *drawing) usage(l *ledger, y float64) {
+func (d *drawing) usage(l *nodeUsage, y float64) {
 	top := 0.0
 	for _, capacity := range l.capacity {
 		top = max(top, capacity)

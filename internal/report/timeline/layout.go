@@ -90,7 +90,7 @@ type lane struct {
 func (l lane) height() float64 { return laneTitle + float64(l.rows)*(rowHeight+rowGap) }
 
 // bar is a pod's time in a lane. x2 is the end of the drawn bar, running where its running part begins (x2 when there
-// is none), leaving where it was asked to go (x2 when it never was).
+// is none), leaving where it was terminated (x2 when it never was).
 type bar struct {
 	job, role       string
 	title           string // the tooltip
@@ -161,8 +161,8 @@ func lay(h *eventlog.History, s scale) []lane {
 	return lanes
 }
 
-// byDomain puts the nodes of a domain below each other, and its name above them. Domains are in the order of their first
-// nodes.
+// byDomain puts the nodes of a domain below each other, and its name above them. Domains are in the order of their
+// first nodes.
 func byDomain(h *eventlog.History, order []string, nodes map[string]*lane) []lane {
 	domains := map[string][]eventlog.Domain{}
 	for _, node := range h.Nodes {
@@ -329,7 +329,7 @@ func (b bar) endMark() float64 {
 }
 
 // occupied is the horizontal room of the bar with its label. The mark of one that was taken takes none: it is drawn
-// over what follows, which is whoever took the room.
+// over what follows, which is the pod that took the room.
 func (b bar) occupied() (from, to float64) {
 	width := float64(utf8.RuneCountInString(b.label)) * charWidth
 	switch {

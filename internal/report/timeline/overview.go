@@ -28,7 +28,7 @@ const (
 // shades how much is in use.
 type overview struct {
 	*drawing
-	ledger *ledger
+	usage  *nodeUsage
 	rows   []overviewRow
 	height float64 // of a row
 	cells  int
@@ -54,14 +54,14 @@ func newOverview(d *drawing) *overview {
 	if all := resources(d.history); len(all) > 0 {
 		name = all[0]
 	}
-	o.ledger = audit(d.history, name, d.scale.from, d.scale.to, o.cells)
+	o.usage = audit(d.history, name, d.scale.from, d.scale.to, o.cells)
 	together := int(math.Ceil(float64(len(d.history.Nodes)) / overviewRows))
 	rowOf := map[string]*overviewRow{}
 	for i := 0; i < len(d.history.Nodes); i += max(together, 1) {
 		nodes := d.history.Nodes[i:min(i+together, len(d.history.Nodes))]
 		row := overviewRow{name: nodes[0].Name, nodes: nodes, capacity: make([]float64, o.cells), used: make([]float64, o.cells), preemptions: make([]int, o.cells)}
 		for _, n := range nodes {
-			a := o.ledger.byNode[n.Name]
+			a := o.usage.byNode[n.Name]
 			for c := range o.cells {
 				row.capacity[c] += a.capacity[c]
 				row.used[c] += a.used[c]
@@ -92,7 +92,7 @@ func (o *overview) cell(t time.Time) int {
 	return min(max(int((o.scale.x(t)-o.scale.x0)/cellWidth), 0), o.cells-1)
 }
 
-// caption says what is drawn.
+// caption reports what is drawn.
 func (o *overview) caption() string {
 	what := "Each row is one node"
 	if n := len(o.rows[0].nodes); n > 1 {
@@ -100,7 +100,7 @@ func (o *overview) caption() string {
 	}
 	cell := o.scale.to.Sub(o.scale.from) / time.Duration(o.cells)
 	return fmt.Sprintf("%s, each cell %s of it: the stronger its colour, the more %s is held by pods, on the average of that time. A red mark is a preemption.",
-		what, wording.Duration(cell), o.ledger.resource)
+		what, wording.Duration(cell), o.usage.resource)
 }
 
 func (o *overview) lanes(y float64) (bottom float64) {
@@ -145,7 +145,7 @@ func (o *overview) lanes(y float64) (bottom float64) {
 	for i := range o.rows {
 		row := &o.rows[i]
 		o.Put(`<rect class="over" x="%g" y="%.1f" width="%g" height="%g"><title>%s</title></rect>`,
-			o.scale.x0, y+float64(i)*(o.height+1), o.scale.x1-o.scale.x0, o.height+1, row.describe(o.ledger.resource))
+			o.scale.x0, y+float64(i)*(o.height+1), o.scale.x1-o.scale.x0, o.height+1, row.describe(o.usage.resource))
 	}
 	return y + float64(len(o.rows))*(o.height+1)
 }

@@ -65,7 +65,7 @@ func TestManyNodesAreDrawnByHowMuchOfThemIsInUse(t *testing.T) {
 	}
 }
 
-func TestMoreNodesThanRowsShareRowsAndThePageSaysSo(t *testing.T) {
+func TestMoreNodesThanRowsShareRowsAndThePageReportsIt(t *testing.T) {
 	if text := crowded(t, crowd(1000)); !strings.Contains(text, "Each row is 3 nodes") || !strings.Contains(text, "n-3 to n-5: 25 % of cpu") {
 		t.Error("a thousand nodes are not three to a row")
 	}

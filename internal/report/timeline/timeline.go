@@ -41,9 +41,9 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 // Page is what a page says besides its picture.
 type Page struct {
 	Title string
-	// Text says what it is about; "" for nothing.
+	// Text describes the page; it may be empty.
 	Text string
-	// Simulated says that the times are virtual.
+	// Simulated means that the times are virtual.
 	Simulated bool
 	// Facts are numbers, each with its name.
 	Facts  [][2]string
@@ -90,8 +90,8 @@ func (p Page) Render(w io.Writer, h *eventlog.History) error {
 	}{{"narrow", narrow}, {"wide", wide}} {
 		d := &drawing{history: h, stages: stages, colours: colours, id: picture.name, width: picture.width}
 		d.scale = scale{from: from, to: to, x0: 2, x1: picture.width - 2}
-		svg, said := d.draw()
-		pictures[picture.name], caption = template.HTML(svg), said //nolint:gosec // Markup escapes every text
+		svg, text := d.draw()
+		pictures[picture.name], caption = template.HTML(svg), text //nolint:gosec // Markup escapes every text
 	}
 	summaries = summaries[:min(len(summaries), mostListed)]
 	err := page.Execute(w, map[string]any{

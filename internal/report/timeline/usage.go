@@ -11,8 +11,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
 )
 
-// ledger is what nodes had and pods held of one resource over time, in slices of time of equal length.
-type ledger struct {
+// nodeUsage is what nodes had and pods held of one resource over time, in slices of time of equal length.
+type nodeUsage struct {
 	resource string
 	from     time.Time
 	slice    time.Duration
@@ -23,7 +23,7 @@ type ledger struct {
 	byClass []classUse
 }
 
-// account is one node's part of a ledger.
+// account is one node's part of the usage.
 type account struct{ capacity, used []float64 }
 
 type classUse struct {
@@ -74,9 +74,9 @@ func amount(text string) float64 {
 	return q.AsApproximateFloat64()
 }
 
-// audit makes the ledger of a resource.
-func audit(h *eventlog.History, name string, from, to time.Time, count int) *ledger {
-	l := &ledger{
+// audit computes the usage of a resource.
+func audit(h *eventlog.History, name string, from, to time.Time, count int) *nodeUsage {
+	l := &nodeUsage{
 		resource: name, from: from, slice: max(to.Sub(from)/time.Duration(count), 1),
 		capacity: make([]float64, count), used: make([]float64, count), byNode: map[string]*account{},
 	}
@@ -121,7 +121,7 @@ func until(t, end time.Time) time.Time {
 }
 
 // spread adds an amount to the slices between two times, to those at the edges in part.
-func (l *ledger) spread(from, to time.Time, amount float64, into ...[]float64) {
+func (l *nodeUsage) spread(from, to time.Time, amount float64, into ...[]float64) {
 	begin, end := float64(from.Sub(l.from))/float64(l.slice), float64(to.Sub(l.from))/float64(l.slice)
 	begin, end = max(begin, 0), min(end, float64(len(l.used)))
 	for i := int(begin); float64(i) < end; i++ {
@@ -132,7 +132,7 @@ func (l *ledger) spread(from, to time.Time, amount float64, into ...[]float64) {
 	}
 }
 
-func (l *ledger) rank(classes map[string][]float64) {
+func (l *nodeUsage) rank(classes map[string][]float64) {
 	for class, used := range classes {
 		total := 0.0
 		for _, part := range used {

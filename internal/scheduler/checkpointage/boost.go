@@ -64,7 +64,7 @@ func (r Rule) Check(priorities []int32) error {
 
 // Workload is what the decision depends on.
 type Workload struct {
-	// Holds says that it has quota and is not being evicted.
+	// Holds means that it has quota and is not being evicted.
 	Holds bool
 	// Since is when it was last admitted.
 	Since time.Time

@@ -23,10 +23,10 @@ func TestTheGuidesMessagesAreThoseOfARealKueue(t *testing.T) {
 	if len(messages) == 0 {
 		t.Fatal("the guide has no table of messages")
 	}
-	said := recordedMessages(t)
+	all := recordedMessages(t)
 	for _, message := range messages {
 		pattern := strings.ReplaceAll(regexp.QuoteMeta(message), "…", ".*")
-		if !regexp.MustCompile(pattern).MatchString(said) {
+		if !regexp.MustCompile(pattern).MatchString(all) {
 			t.Errorf("no Kueue of the recordings said %q", message)
 		}
 	}
@@ -35,7 +35,7 @@ func TestTheGuidesMessagesAreThoseOfARealKueue(t *testing.T) {
 // recordedMessages are those of all workloads that waited, a line each.
 func recordedMessages(t *testing.T) string {
 	t.Helper()
-	var said strings.Builder
+	var all strings.Builder
 	for s, err := range Read("testdata") {
 		if err != nil {
 			t.Fatal(err)
@@ -43,10 +43,10 @@ func recordedMessages(t *testing.T) string {
 		for _, o := range s.Outcomes {
 			for _, w := range o.Workloads {
 				if w.Why != nil {
-					said.WriteString(w.Why.Message + "\n")
+					all.WriteString(w.Why.Message + "\n")
 				}
 			}
 		}
 	}
-	return said.String()
+	return all.String()
 }

@@ -151,7 +151,7 @@ func newReplay(s *Scenario) (*replay, error) {
 }
 
 func configOf(s *Scenario) quota.Config {
-	var config quota.Config
+	config := quota.Config{PriorityBoost: s.PriorityBoost}
 	if s.FairSharing != nil {
 		config.FairSharing = &quota.FairSharing{}
 		for _, strategy := range s.FairSharing.PreemptionStrategies {
@@ -178,7 +178,7 @@ func (r *replay) name(workload string) types.NamespacedName {
 }
 
 // rest runs cycles until nothing changes any more. Evicted workloads give their quota back before the next cycle, and
-// parked ones come back when all heads were tried.
+// inadmissible ones come back when all heads were tried.
 func (r *replay) rest() error {
 	for range maxCycles {
 		result := r.engine.Cycle(r.now)
@@ -205,6 +205,9 @@ func (r *replay) carryOut(d *quota.Decision) {
 		t.why = nil
 		if len(d.Checks) == 0 {
 			r.events = append(r.events, Event{Event: "Admitted", Workload: d.Workload.Name})
+		}
+		if d.Replaced != nil {
+			r.events = append(r.events, Event{Event: "Finished", Workload: d.Replaced.Name, Reason: kueue.WorkloadSliceReplaced})
 		}
 	case quota.Evict:
 		r.evicted(d.Workload.Name, Event{Reason: d.Reason}, d.Message)

@@ -35,6 +35,8 @@ type Scenario struct {
 	Kueue string `json:"kueue,omitempty"`
 	// FairSharing is there when Kueue was configured for it.
 	FairSharing *FairSharing `json:"fairSharing,omitempty"`
+	// PriorityBoost is true when Kueue's feature gate of this name was on.
+	PriorityBoost bool `json:"priorityBoost,omitempty"`
 	// Topologies, Nodes and Pods are there when it is about topology-aware scheduling.
 	Topologies      []Topology      `json:"topologies,omitempty"`
 	Nodes           []Node          `json:"nodes,omitempty"`
@@ -128,6 +130,8 @@ const (
 	StopPolicy  Op = "stopPolicy"  // ClusterQueue (or LocalQueue), Value
 	SetActive   Op = "setActive"   // Target, Value
 	SetPriority Op = "setPriority" // Target, PriorityClass
+	SetBoost    Op = "setBoost"    // Target, Value
+	Resize      Op = "resize"      // Target, Value: the number of pods in its first pod set
 	SetNode     Op = "setNode"     // Node: it is added or replaced
 	DeleteNode  Op = "deleteNode"  // Name
 	SetPod      Op = "setPod"      // Pod: it is added or replaced
@@ -159,6 +163,10 @@ type Workload struct {
 	Name          string `json:"name"`
 	Queue         string `json:"queue"`
 	PriorityClass string `json:"priorityClass"`
+	// Boost is added to the priority (annotation kueue.x-k8s.io/priority-boost).
+	Boost int32 `json:"boost,omitempty"`
+	// Replaces is the workload whose quota it takes over (a workload slice).
+	Replaces string `json:"replaces,omitempty"`
 	PodSet
 	PodSets []PodSet `json:"podSets,omitempty"`
 }
@@ -182,6 +190,8 @@ func (w *Workload) UnmarshalJSON(text []byte) error {
 		Name          string `json:"name"`
 		Queue         string `json:"queue"`
 		PriorityClass string `json:"priorityClass"`
+		Boost         int32  `json:"boost"`
+		Replaces      string `json:"replaces"`
 		PodSets       []struct {
 			Name string `json:"name"`
 			PodSet
@@ -192,7 +202,7 @@ func (w *Workload) UnmarshalJSON(text []byte) error {
 	if err := json.Unmarshal(text, &p); err != nil {
 		return err
 	}
-	*w = Workload{Name: p.Name, Queue: p.Queue, PriorityClass: p.PriorityClass, PodSet: p.PodSet}
+	*w = Workload{Name: p.Name, Queue: p.Queue, PriorityClass: p.PriorityClass, Boost: p.Boost, Replaces: p.Replaces, PodSet: p.PodSet}
 	for _, s := range p.PodSets {
 		s.SetName = s.Name
 		w.PodSets = append(w.PodSets, s.PodSet)
@@ -229,7 +239,7 @@ func (s *Step) target() (name string, err error) {
 	return name, nil
 }
 
-// String says what a step does, for messages.
+// String reports what a step does, for messages.
 func (s *Step) String() string {
 	switch s.Op {
 	case Submit:
@@ -238,7 +248,7 @@ func (s *Step) String() string {
 		}
 	case SubmitMany:
 		return fmt.Sprintf("%s of %d", s.Op, len(s.Workloads))
-	case Finish, SetActive, SetPriority, UnhealthyNode:
+	case Finish, SetActive, SetPriority, SetBoost, Resize, UnhealthyNode:
 		if name, err := s.target(); err == nil {
 			return fmt.Sprintf("%s %s %s%s", s.Op, name, s.Value, s.PriorityClass)
 		}

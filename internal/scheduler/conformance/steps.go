@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -35,7 +36,7 @@ func (r *replay) step(s *Step) error {
 				return err
 			}
 		}
-	case Finish, SetActive, SetPriority, UnhealthyNode:
+	case Finish, SetActive, SetPriority, SetBoost, Resize, UnhealthyNode:
 		if err := r.change(s); err != nil {
 			return err
 		}
@@ -81,7 +82,10 @@ func (r *replay) submit(w *Workload) error {
 	}
 	spec := quota.Workload{
 		NamespacedName: r.name(w.Name), UID: uid, JobUID: w.Name,
-		Created: r.now, Priority: priority, Queue: w.Queue,
+		Created: r.now, Priority: priority, Boost: w.Boost, Queue: w.Queue,
+	}
+	if w.Replaces != "" {
+		spec.Replaces = r.name(w.Replaces)
 	}
 	for _, s := range w.sets() {
 		set := quota.PodSet{
@@ -111,6 +115,9 @@ func (r *replay) change(s *Step) error {
 	}
 	switch s.Op {
 	case Finish:
+		if w, _ := r.engine.Workload(r.name(name)); w.Finished {
+			return nil
+		}
 		r.engine.Finish(r.name(name))
 		r.events = append(r.events, Event{Event: "Finished", Workload: name, Reason: kueue.WorkloadFinishedReasonSucceeded})
 		return nil
@@ -132,6 +139,15 @@ func (r *replay) change(s *Step) error {
 			return fmt.Errorf("there is no priority class %q", s.PriorityClass)
 		}
 		t.spec.Priority = priority
+	case Resize:
+		t.spec.PodSets = slices.Clone(t.spec.PodSets)
+		if err := json.Unmarshal(s.Value, &t.spec.PodSets[0].Count); err != nil {
+			return fmt.Errorf("value: want a number of pods, got %s", s.Value)
+		}
+	case SetBoost:
+		if err := json.Unmarshal(s.Value, &t.spec.Boost); err != nil {
+			return fmt.Errorf("value: want a whole number, got %s", s.Value)
+		}
 	}
 	r.engine.SetWorkload(t.spec)
 	return nil

@@ -23,17 +23,17 @@ const maxCycles = 1000
 
 // queues is Kueue's half of a forecast: the quota engine, with the state after all decisions so far.
 type queues struct {
-	engine   *quota.Engine
-	objects  *Queues
-	snapshot *Snapshot
-	beside   bool             // planned jobs have pods that go through no queue
-	classes  map[string]int32 // values of WorkloadPriorityClasses
-	flavors  map[kueue.ResourceFlavorReference]*kueue.ResourceFlavor
-	now      time.Time // later than the creation of any workload
-	asked    int       // number of planned workloads that the engine has received
-	known    map[types.NamespacedName]*kueue.Workload
-	planned  map[types.NamespacedName]plannedPart
-	fair     bool // Kueue is configured for fair sharing
+	engine    *quota.Engine
+	objects   *Queues
+	snapshot  *Snapshot
+	beside    []*corev1.Pod    // the pods of planned jobs that go through no queue
+	classes   map[string]int32 // values of WorkloadPriorityClasses
+	flavors   map[kueue.ResourceFlavorReference]*kueue.ResourceFlavor
+	now       time.Time // later than the creation of any workload
+	submitted int       // number of planned workloads that the engine has received
+	known     map[types.NamespacedName]*kueue.Workload
+	planned   map[types.NamespacedName]plannedPart
+	fair      bool // Kueue is configured for fair sharing
 	// undecided is the engine before the queues admit others after the planned jobs; nil if no planned part waits.
 	undecided *quota.Engine
 	notes     *notes
@@ -61,10 +61,10 @@ type admission struct {
 	borrows bool
 	evicted []evictedWorkload
 	// others are evicted for workloads that were ahead of it.
-	others   []evictedWorkload
-	why      string // the reason of a part that waits
-	ahead    []types.NamespacedName
-	hopeless bool // not even an empty queue would admit it
+	others          []evictedWorkload
+	why             string // the reason of a part that waits
+	ahead           []types.NamespacedName
+	neverAdmissible bool // not even an empty queue would admit it
 }
 
 // evictedWorkload is a workload that loses its quota.
@@ -86,14 +86,9 @@ func newQueues(s *Snapshot, n *notes) *queues {
 	if s.Queues == nil {
 		return nil
 	}
-	config := quota.Config{NodesUnknown: s.Queues.TopologiesUnread != ""}
-	// Not every account may read Kueue's configuration; the conditions that Kueue writes show fair sharing.
-	fair := slices.ContainsFunc(s.Queues.ClusterQueues, func(q *kueue.ClusterQueue) bool { return q.Status.FairSharing != nil })
-	if fair {
-		config.FairSharing = &quota.FairSharing{}
-	}
+	config := s.Queues.engineConfig()
 	q := &queues{
-		engine: quota.New(config), fair: fair, objects: s.Queues, snapshot: s, classes: map[string]int32{}, now: s.AsOf, notes: n,
+		engine: quota.New(config), fair: config.FairSharing != nil, objects: s.Queues, snapshot: s, classes: map[string]int32{}, now: s.AsOf, notes: n,
 		flavors: map[kueue.ResourceFlavorReference]*kueue.ResourceFlavor{},
 		known:   map[types.NamespacedName]*kueue.Workload{}, planned: map[types.NamespacedName]plannedPart{},
 	}
@@ -165,7 +160,7 @@ func (q *queues) admit(number int, job Job, part Part, priority int32) admission
 		if d.Cause == quota.Behind || d.Cause == quota.Alike {
 			a.why = "those before it find no quota either"
 		}
-		a.hopeless = d.Cause == quota.NoFit && q.hopeless(w)
+		a.neverAdmissible = d.Cause == quota.NoFit && q.neverAdmissible(w)
 		if place, pending := q.engine.Position(w.NamespacedName); pending {
 			a.ahead = slices.Clone(q.engine.Pending(d.ClusterQueue)[:place])
 		}
@@ -173,7 +168,7 @@ func (q *queues) admit(number int, job Job, part Part, priority int32) admission
 	for i := range a.evicted {
 		a.evicted[i].ahead, _ = q.engine.Position(a.evicted[i].name)
 	}
-	q.noteUnmodelled(w.NamespacedName, a)
+	q.noteUnmodelled(w.NamespacedName, part, a)
 	return a
 }
 
@@ -225,8 +220,8 @@ func (q *queues) noteFollowers() {
 	})
 }
 
-// hopeless reports whether a workload would not even be admitted if it were the only one.
-func (q *queues) hopeless(w quota.Workload) bool {
+// neverAdmissible reports whether a workload would not even be admitted if it were the only one.
+func (q *queues) neverAdmissible(w quota.Workload) bool {
 	objects := *q.objects
 	objects.Workloads = nil
 	alone := newQueues(&Snapshot{
@@ -300,7 +295,7 @@ func (q *queues) holdsUntilStopped(name types.NamespacedName) bool {
 
 // workload is a part as Kueue would see it: the youngest of all workloads.
 func (q *queues) workload(job Job, part Part, priority int32) (quota.Workload, []podSet) {
-	q.asked++
+	q.submitted++
 	name := job.Name
 	if len(job.Stages) > 1 || len(job.Stages) == 1 && len(job.Stages[0]) > 1 {
 		name += "-" + strings.ReplaceAll(part.Pods[0].Role, " ", "-")
@@ -315,25 +310,35 @@ func (q *queues) workload(job Job, part Part, priority int32) (quota.Workload, [
 	w := quota.Workload{
 		// The blanks keep the name apart from those of existing workloads: names of objects have no blanks.
 		NamespacedName: types.NamespacedName{Namespace: job.Namespace, Name: name + " (planned)"},
-		UID:            fmt.Sprintf("~%09d", q.asked), // sorts after every other where UIDs decide
-		Created:        q.now.Add(time.Duration(q.asked) * time.Second),
-		Priority:       priority, Queue: part.Queue,
+		UID:            fmt.Sprintf("~%09d", q.submitted), // sorts after every other where UIDs decide
+		Created:        q.now.Add(time.Duration(q.submitted) * time.Second),
+		Priority:       priority, Queue: part.Queue, Gated: part.GatedBy,
 	}
 	sets := part.sets()
 	for _, set := range sets {
 		pod := &part.Pods[set.pods[0]].Spec
-		asked := quota.PodSet{
+		requested := quota.PodSet{
 			Name: set.name, Count: int32(len(set.pods)), //nolint:gosec // pods are in memory
-			Requests: scheduler.PodRequests(pod), NodeSelector: pod.NodeSelector,
+			Requests: part.Pods[set.pods[0]].quotaRequests(), NodeSelector: pod.NodeSelector,
 			NodeAffinity: scheduler.RequiredNodeAffinity(pod.Affinity), Tolerations: pod.Tolerations,
 		}
-		q.requestTopology(&asked, part.Pods[set.pods[0]].Annotations, job)
+		q.requestTopology(&requested, part.Pods[set.pods[0]].Annotations, job)
 		if part.Least > 0 {
-			asked.MinCount = new(int32(part.Least)) //nolint:gosec // a number of pods
+			requested.MinCount = new(int32(part.Least)) //nolint:gosec // a number of pods
 		}
-		w.PodSets = append(w.PodSets, asked)
+		w.PodSets = append(w.PodSets, requested)
 	}
 	return w, sets
+}
+
+// quotaRequests is what Kueue counts for a pod.
+func (p Pod) quotaRequests() corev1.ResourceList {
+	if p.Uncounted == "" {
+		return scheduler.PodRequests(&p.Spec)
+	}
+	spec := p.Spec
+	spec.InitContainers = slices.DeleteFunc(slices.Clone(spec.InitContainers), func(c corev1.Container) bool { return c.Name == p.Uncounted })
+	return scheduler.PodRequests(&spec)
 }
 
 // sets groups a part's pods by their pod set, in the order of the Workload's pod sets, or by the word of their role: a
@@ -404,28 +409,4 @@ func admitTo(pod *corev1.PodSpec, flavor *kueue.ResourceFlavor) {
 	}
 	maps.Copy(pod.NodeSelector, flavor.Spec.NodeLabels)
 	pod.Tolerations = append(slices.Clip(pod.Tolerations), flavor.Spec.Tolerations...)
-}
-
-// noteUnmodelled notes features of Kueue that the engine does not model and that may change the decision about a
-// workload.
-func (q *queues) noteUnmodelled(workload types.NamespacedName, a admission) {
-	if q.fair && (!a.admitted || len(a.evicted) > 0) {
-		q.notes.add(FairSharing, "", "Kueue shares fairly here, and is taken to preempt by its default strategies")
-	}
-	others := slices.ContainsFunc(q.engine.Pending(a.queue), func(name types.NamespacedName) bool { return name != workload })
-	for _, queue := range q.objects.ClusterQueues {
-		scope := queue.Spec.AdmissionScope
-		if others && queue.Name == a.queue && scope != nil && scope.AdmissionMode == kueue.UsageBasedAdmissionFairSharing {
-			q.notes.add(UsageBasedOrder, "ClusterQueue "+queue.Name, "ClusterQueue %s may order workloads by what their LocalQueues have used, which is not looked at", queue.Name)
-		}
-	}
-	if others || !a.admitted || len(a.evicted) > 0 {
-		for _, w := range q.objects.Workloads {
-			if boost := w.Annotations[kueue.PriorityBoostAnnotation]; boost != "" && boost != "0" {
-				q.notes.add(PriorityBoost, "Workload "+w.Namespace+"/"+w.Name, "workload %s has a priority boost of %q, which Kueue adds to its priority if its feature gate PriorityBoost is on",
-					shortName(w.Namespace, w.Name), boost)
-			}
-		}
-	}
-	q.noteTopologies(a, others)
 }

@@ -1,12 +1,17 @@
 package forecast_test
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/task"
@@ -53,11 +58,14 @@ func sharing(fair bool) *forecast.Snapshot {
 }
 
 func byUsage(s *forecast.Snapshot) *forecast.Snapshot {
+	other := *s.Queues.LocalQueues[0]
+	other.Name = "other-queue"
+	s.Queues.LocalQueues = append(s.Queues.LocalQueues, &other)
 	s.Queues.ClusterQueues[0].Spec.AdmissionScope = &kueue.AdmissionScope{AdmissionMode: kueue.UsageBasedAdmissionFairSharing}
 	return s
 }
 
-func taskJob(t *testing.T, of task.Task) forecast.Job {
+func taskJob(t testing.TB, of task.Task) forecast.Job {
 	t.Helper()
 	planned, err := forecast.OfTask(of, nil)
 	if err != nil {
@@ -69,11 +77,13 @@ func taskJob(t *testing.T, of task.Task) forecast.Job {
 func TestTheForecastForAJobInAQueue(t *testing.T) {
 	low, lowPod := runningTask("low", 100)
 	waiting := forecasttest.Workload("Job", "waiting", "job-waiting", forecasttest.Pod("waiting", "", "4", 0, 0), 1000, -20)
+	elsewhere := waiting.DeepCopy()
+	elsewhere.Spec.QueueName = "other-queue"
 	for behaviour, c := range map[string]struct {
-		on     *forecast.Snapshot
-		before []forecast.Job
-		job    forecast.Job
-		says   string
+		on       *forecast.Snapshot
+		before   []forecast.Job
+		job      forecast.Job
+		wantText string
 	}{
 		"that has quota: it is admitted, and starts": {team(nil), nil, taskJob(t, forecasttest.Task("high", "user-queue", "high", "4", 1)), `
 high will start without evicting any pods
@@ -105,16 +115,17 @@ high will wait
 
 		"after one that is planned, and takes the quota": {
 			team(nil), []forecast.Job{taskJob(t, forecasttest.Task("first", "user-queue", "high", "4", 1))}, taskJob(t, forecasttest.Task("second", "user-queue", "high", "4", 1)), `
-second will wait
-  queue   waits in ClusterQueue team, first in line: couldn't assign flavors to pod set main: insufficient unused quota for cpu in flavor any, 4 more needed
+second may wait
+  queue   admitted by ClusterQueue team with quota of any; or waits, first in line, if other planned jobs reach their queues first: couldn't assign flavors to pod set main: insufficient unused quota for cpu in flavor any, 4 more needed
+  perhaps the pod on node-1 immediately, or it waits for quota
           counting first, planned before it`,
 		},
 
 		"after one that is planned, and is less important: it is evicted before it has begun": {
 			team(nil), []forecast.Job{taskJob(t, forecasttest.Task("first", "user-queue", "low", "4", 1))}, taskJob(t, forecasttest.Task("second", "user-queue", "high", "4", 1)), `
-second will preempt
+second may preempt
   queue   admitted by ClusterQueue team with quota of any
-  evicts  workload first (planned) (priority 100): task first is queued again, first in line
+  evicts  workload first (planned) (priority 100): task first is queued again, first in line (perhaps: the order in which the planned jobs reach their queues decides)
   starts  the pod on node-1 after the pod of first has terminated (grace period 30s)
           counting first, planned before it`,
 		},
@@ -134,12 +145,12 @@ high will preempt
           approximate: Kueue shares fairly here, and is taken to preempt by its default strategies`,
 		},
 
-		"that orders by past usage, with others in it: that is not looked at": {
-			byUsage(team([]*kueue.Workload{low, waiting}, lowPod)), nil, taskJob(t, forecasttest.Task("low-too", "user-queue", "low", "4", 1)), `
+		"that orders by past usage, with others of another LocalQueue in it": {
+			byUsage(team([]*kueue.Workload{low, elsewhere}, lowPod)), nil, taskJob(t, forecasttest.Task("low-too", "user-queue", "low", "4", 1)), `
 low-too will wait
   queue   waits in ClusterQueue team, behind 1: task low: those before it find no quota either
           approximate: workload job-waiting is ahead and about to be admitted; the places of its pods are not known
-          approximate: ClusterQueue team may order workloads by what their LocalQueues have used, which is not looked at`,
+          approximate: ClusterQueue team orders workloads by what their LocalQueues have used, which the forecast does not compute`,
 		},
 
 		"that is elastic: its minimum is one workload, and every other worker another": {
@@ -151,8 +162,8 @@ elastic will start without evicting any pods
 		},
 	} {
 		t.Run(behaviour, func(t *testing.T) {
-			answer := forecast.Make(c.on, c.before, c.job)
-			want := strings.TrimPrefix(c.says, "\n") + "\nBased on the cluster state at 10:04:07Z; nothing is reserved."
+			answer := forecast.Run(c.on, c.before, c.job)
+			want := strings.TrimPrefix(c.wantText, "\n") + "\nBased on the cluster state at 10:04:07Z; nothing is reserved."
 			if diff := cmp.Diff(want, answer.Summary()+"\n"+answer.Text()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -190,7 +201,7 @@ func TestABoostedWorkloadMakesAForecastApproximateWhereItMayMatter(t *testing.T)
 		if err != nil {
 			t.Fatal(err)
 		}
-		answer := forecast.Make(s, nil, planned)
+		answer := forecast.Run(s, nil, planned)
 		if noted := len(reasonsWith(answer, forecast.PriorityBoost)) > 0; noted != c.noted {
 			t.Errorf("%s: noted %t: %v", name, noted, answer.Approximate)
 		}
@@ -205,7 +216,7 @@ func TestTopologiesOfFlavorsDecideWhichFlavorAJobGets(t *testing.T) {
 		flavors  []string
 		requests bool
 		waits    bool // another workload waits in the queue
-		says     string
+		wantText string
 		noted    bool
 	}{
 		"a request, and no flavor has a topology":           {[]string{plain}, true, false, `"any" does not support TopologyAwareScheduling`, false},
@@ -237,12 +248,120 @@ func TestTopologiesOfFlavorsDecideWhichFlavorAJobGets(t *testing.T) {
 				return pod
 			})[0]
 		}
-		answer := forecast.Make(s, nil, job)
-		if text := answer.Text(); !strings.Contains(text, c.says) {
-			t.Errorf("%s: %q is not in\n%s", name, c.says, text)
+		answer := forecast.Run(s, nil, job)
+		if text := answer.Text(); !strings.Contains(text, c.wantText) {
+			t.Errorf("%s: %q is not in\n%s", name, c.wantText, text)
 		}
 		if noted := len(reasonsWith(answer, forecast.QueueTopology)) > 0; noted != c.noted {
 			t.Errorf("%s: noted %t: %v", name, noted, answer.Approximate)
 		}
 	}
+}
+
+// TestAnInitContainerThatKueueDoesNotCountNeedsNoQuota has a queue with quota of CPUs only. KubeRay adds an init container
+// with a request of memory to a RayCluster's workers, which is in no Workload.
+func TestAnInitContainerThatKueueDoesNotCountNeedsNoQuota(t *testing.T) {
+	const added = "wait-gcs-ready"
+	for uncounted, outcome := range map[string]forecast.Outcome{added: forecast.Fits, "": forecast.Never} {
+		job := forecast.MapPods([]forecast.Job{taskJob(t, forecasttest.Task("ray", "user-queue", "high", "4", 1))}, func(pod forecast.Pod) forecast.Pod {
+			pod.Pod = pod.DeepCopy()
+			pod.Uncounted = uncounted
+			pod.Spec.InitContainers = append(pod.Spec.InitContainers, corev1.Container{Name: added, Resources: corev1.ResourceRequirements{
+				Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("256Mi")},
+			}})
+			return pod
+		})[0]
+		if answer := forecast.Run(team(nil), nil, job); answer.Outcome != outcome {
+			t.Errorf("not counted %q: outcome %s, expected %s\n%s", uncounted, answer.Outcome, outcome, answer.Text())
+		}
+	}
+}
+
+// TestKueueDoesNotKnowWhatARuntimeClassAddsToAPodsSelector has a RuntimeClass for other nodes than those of the queue's
+// flavor. Kueue admits the Job, whose template does not show it, and the API server rejects the pods.
+func TestKueueDoesNotKnowWhatARuntimeClassAddsToAPodsSelector(t *testing.T) {
+	s := team(nil)
+	for _, flavor := range s.Queues.Flavors {
+		flavor.Spec.NodeLabels = map[string]string{"pool": "a"}
+	}
+	s.RuntimeClasses = []*nodev1.RuntimeClass{{
+		ObjectMeta: metav1.ObjectMeta{Name: "sandboxed"}, Handler: "kata",
+		Scheduling: &nodev1.Scheduling{NodeSelector: map[string]string{"pool": "b"}},
+	}}
+	job := forecast.MapPods([]forecast.Job{taskJob(t, forecasttest.Task("urgent", "user-queue", "high", "4", 1))}, func(pod forecast.Pod) forecast.Pod {
+		pod.Pod = pod.DeepCopy()
+		pod.Spec.RuntimeClassName = new("sandboxed")
+		return pod
+	})[0]
+	text := forecast.Run(s, nil, job).Text()
+	if want := "conflict: runtimeClass.scheduling.nodeSelector[pool] = b; pod.spec.nodeSelector[pool] = a"; !strings.Contains(text, want) {
+		t.Errorf("%q is not in\n%s", want, text)
+	}
+}
+
+// TestAPlannedJobIsPerhapsAdmittedIfAnotherOneMayTakeTheQuotaFirst plans two tasks in a queue with quota of 4 CPU.
+func TestAPlannedJobIsPerhapsAdmittedIfAnotherOneMayTakeTheQuotaFirst(t *testing.T) {
+	for cpus, perhaps := range map[string]bool{"2": false, "4": true, "9": false} {
+		first, second := forecasttest.Task("first", "user-queue", "high", cpus, 1), forecasttest.Task("second", "user-queue", "high", cpus, 1)
+		for _, answer := range forecast.All(team(nil), []forecast.Job{taskJob(t, first), taskJob(t, second)}) {
+			if got := answer.Queues[0].Perhaps; got != perhaps || len(answer.Approximate) > 0 {
+				t.Errorf("%s CPU each: perhaps %t: %v\n%s", cpus, got, answer.Approximate, answer.Text())
+			}
+		}
+	}
+}
+
+// TestManyPlannedJobsInQueuesAreApproximateIfTheirOrderMatters plans more tasks than are followed in all orders.
+func TestManyPlannedJobsInQueuesAreApproximateIfTheirOrderMatters(t *testing.T) {
+	for tasks, approximate := range map[int]bool{3: false, 4: true} {
+		var jobs []forecast.Job
+		for i := range tasks {
+			jobs = append(jobs, taskJob(t, forecasttest.Task(fmt.Sprint("task-", i), "user-queue", "high", "2", 1)))
+		}
+		for _, answer := range forecast.All(team(nil), jobs) {
+			if noted := len(reasonsWith(answer, forecast.CreationOrder)) > 0; noted != approximate {
+				t.Errorf("%d tasks: noted %t\n%s", tasks, noted, answer.Text())
+			}
+		}
+	}
+}
+
+// TestTheOrderOfTheTasksOfAPlanDecidesNothing draws tasks in a queue: what is forecast for each of them is the same in every
+// order of the plan, on nodes that have room for all.
+func TestTheOrderOfTheTasksOfAPlanDecidesNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var workloads []*kueue.Workload
+		var pods []*corev1.Pod
+		for i := range rapid.IntRange(0, 2).Draw(t, "running") {
+			running, pod := runningTask(fmt.Sprint("old-", i), int32(rapid.SampledFrom([]int{100, 1000}).Draw(t, "priority"))) //nolint:gosec // small
+			workloads, pods = append(workloads, running), append(pods, pod)
+		}
+		s := team(workloads, pods...)
+		s.Queues = forecasttest.Queues(fmt.Sprint(rapid.IntRange(4, 9).Draw(t, "quota")), workloads...)
+		s.Nodes = []*corev1.Node{forecasttest.Node("node-1", "64")}
+		var jobs []forecast.Job
+		for i := range rapid.IntRange(2, 3).Draw(t, "tasks") {
+			of := forecasttest.Task(fmt.Sprint("new-", i), "user-queue", rapid.SampledFrom([]string{"low", "high"}).Draw(t, "class"), fmt.Sprint(rapid.IntRange(1, 4).Draw(t, "CPU")), 1)
+			planned, err := forecast.OfTask(of, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			jobs = append(jobs, planned)
+		}
+		said := func(jobs []forecast.Job) map[string]string {
+			texts := map[string]string{}
+			for _, a := range forecast.All(s, jobs) {
+				var evicts []string
+				for _, e := range a.Evicts {
+					evicts = append(evicts, fmt.Sprint(e.Name, e.Certain))
+				}
+				slices.Sort(evicts)
+				texts[a.Name] = fmt.Sprint(a.Outcome, a.MaySpareAll, a.Queues[0].Admitted, a.Queues[0].Perhaps, a.Queues[0].Never, a.Pods[0].State, a.Pods[0].Nodes, evicts)
+			}
+			return texts
+		}
+		if diff := cmp.Diff(said(jobs), said(rapid.Permutation(jobs).Draw(t, "order"))); diff != "" {
+			t.Fatal(diff)
+		}
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -42,12 +43,12 @@ type Answer struct {
 	Name      string    `json:"name"`
 	AsOf      time.Time `json:"as_of"`
 	Outcome   Outcome   `json:"outcome"`
-	// Counting are the jobs that are planned before it and that the forecast takes into account.
-	Counting []string `json:"assumed_jobs,omitempty"`
+	// Assumed are the jobs that are planned before it and that the forecast takes into account.
+	Assumed []string `json:"assumed_jobs,omitempty"`
 	// Beside are the jobs that are planned after it and may start before it.
 	Beside []string `json:"beside,omitempty"`
 	// Queues are the decisions of queues about its parts, in the order of the parts; empty for a job without a queue.
-	Queues []Standing `json:"queues,omitempty"`
+	Queues []QueueStatus `json:"queues,omitempty"`
 	// Pods are the planned pods, in the order of their creation.
 	Pods []PodForecast `json:"pods,omitempty"`
 	// Alike are groups of pods, by their roles, that the scheduler does not distinguish and whose order of creation is
@@ -56,6 +57,10 @@ type Answer struct {
 	// DryRun is true if the pods are those that the API server returned in a dry run. Otherwise the forecast computed
 	// them.
 	DryRun bool `json:"dry_run"`
+	// Adopts are the existing pods, as namespace/name, that its controller takes over: it creates fewer of its own.
+	Adopts []string `json:"adopts,omitempty"`
+	// Exists is true if an object of the name exists, and the planned pods are those that it gets in addition.
+	Exists bool `json:"exists,omitempty"`
 	// Evicts are the pods and workloads that stop for the job, in the order in which they stop.
 	Evicts []Eviction `json:"evicts,omitempty"`
 	// MaySpareAll is true if it is possible that none of the uncertain evictions happens.
@@ -66,16 +71,19 @@ type Answer struct {
 	Estimate *Estimate `json:"estimate,omitempty"`
 	// Approximate lists the reasons why the answer is not exact.
 	Approximate []Reason `json:"approximate,omitempty"`
-	// Asks are training jobs whose ConfigMaps would make the answer more exact; see Snapshot.Jobs.
-	Asks []types.NamespacedName `json:"-"`
+	// Replacements are the pods that controllers create in the place of victims; see Snapshot.Barred.
+	Replacements []*corev1.Pod `json:"-"`
+	// NeedsConfigMaps are training jobs whose ConfigMaps would make the answer more exact; see Snapshot.Jobs.
+	NeedsConfigMaps []types.NamespacedName `json:"-"`
 }
 
-// Standing is the position of a part of a job in its queue.
-type Standing struct {
+// QueueStatus is the position of a part of a job in its queue.
+type QueueStatus struct {
 	Roles        []string `json:"roles,omitempty"`         // of its pods
 	Queue        string   `json:"queue,omitempty"`         // the LocalQueue
 	ClusterQueue string   `json:"cluster_queue,omitempty"` // "" if the LocalQueue has none
 	Admitted     bool     `json:"admitted"`
+	Perhaps      bool     `json:"perhaps,omitempty"` // it is admitted, or waits: other planned jobs may reach their queues first
 	Pods         int      `json:"pods"`              // number of its pods that start, if it is admitted
 	Flavors      []string `json:"flavors,omitempty"` // of its quota
 	Borrows      bool     `json:"borrows,omitempty"`
@@ -83,6 +91,9 @@ type Standing struct {
 	Why          string   `json:"reason,omitempty"` // why it waits
 	Ahead        []string `json:"ahead,omitempty"`  // workloads before it in its queue, while it waits
 	Never        bool     `json:"never,omitempty"`  // not even an empty queue would admit it
+	// ReadyTimeout is the time after its admission at which Kueue evicts it because some of its pods still wait; 0 if it does
+	// not.
+	ReadyTimeout time.Duration `json:"ready_timeout_nanoseconds,omitempty"`
 }
 
 // PodForecast is the forecast for one planned pod.
@@ -91,7 +102,8 @@ type PodForecast struct {
 	Optional bool   `json:"optional,omitempty"` // its job can run without it
 	State    State  `json:"state"`
 	// Nodes are the nodes on which it may start: several are equal to the scheduler. Others is the number of further
-	// nodes. A pod that waits has nodes if another way of breaking a tie lets it start.
+	// nodes. A pod that waits has nodes if another way of breaking a tie lets it start, and one that a quota rejects if
+	// another order of creation does.
 	Nodes  []string `json:"nodes,omitempty"`
 	Others int      `json:"others"`
 	// After are the pods that have to stop before it starts, and Grace the longest time that this takes.
@@ -101,6 +113,7 @@ type PodForecast struct {
 	Victims bool   `json:"victims,omitempty"`
 	Why     string `json:"reason,omitempty"` // why it waits, or is rejected
 	passing bool   // it is rejected only while a quota is exhausted
+	expires bool   // it waits only if the deadline of its Job is over before its victims have stopped
 	spread  bool   // its Services spread it, as it has no constraints of its own
 }
 
@@ -114,7 +127,7 @@ type Eviction struct {
 	Owner     string        `json:"owner,omitempty"` // "training job low-prio-job"; "" for a pod of its own
 	OwnerKind string        `json:"owner_kind,omitempty"`
 	OwnerName string        `json:"owner_name,omitempty"`
-	Fate      string        `json:"outcome,omitempty"` // what happens to the owner
+	Outcome   string        `json:"outcome,omitempty"` // what happens to the owner
 	For       string        `json:"for,omitempty"`     // the role of the pod that evicts it
 	Reason    string        `json:"reason,omitempty"`  // of the queue, as Kueue spells it
 	Grace     time.Duration `json:"grace_nanoseconds"`

@@ -43,7 +43,7 @@ func BenchmarkMake(b *testing.B) {
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				if answer := forecast.Make(s, nil, job); answer.Outcome != forecast.Preempts {
+				if answer := forecast.Run(s, nil, job); answer.Outcome != forecast.Preempts {
 					b.Fatal(answer.Text())
 				}
 			}

@@ -12,7 +12,7 @@ import (
 
 // bind places a pod on the node that its specification names, without scheduling or preemption. If the node's kubelet
 // rejects the pod, it has failed. The scheduler may still count it on its node for a moment.
-func (r *run) bind(pod *placement.Pod, f *fate, node string) []*run {
+func (r *run) bind(pod *placement.Pod, f *podOutcome, node string) []*run {
 	if f.bound != "" || f.state == NotAdmitted {
 		return []*run{r}
 	}
@@ -52,12 +52,12 @@ func (f *forecast) noteBound(runs []*run, pod *placement.Pod) {
 	if f.cluster.WantsClaims(pod) {
 		note("nobody binds its claims")
 	}
-	rejected := slices.ContainsFunc(runs, func(r *run) bool { return r.fates[pod].state == NotAdmitted })
+	rejected := slices.ContainsFunc(runs, func(r *run) bool { return r.outcomes[pod].state == NotAdmitted })
 	switch job := f.jobs[f.planned[pod].job]; {
 	case !rejected:
 	case pod.Priority >= systemCritical:
 		note("it may evict others for so critical a pod")
-	case job.Noun == "pod":
+	case job.ofPods():
 	case job.Noun != aJob:
 		note("it rejects the pod as long as there is no room, and its controller recreates it repeatedly")
 	case f.failures(runs) > retriesOf(job) && f.starts(runs):
@@ -69,8 +69,8 @@ func (f *forecast) noteBound(runs []*run, pod *placement.Pod) {
 func (f *forecast) failures(runs []*run) (most int) {
 	for _, r := range runs {
 		count := 0
-		for pod, fate := range r.fates {
-			if p, planned := f.planned[pod]; planned && p.job == f.number && fate.state == NotAdmitted {
+		for pod, outcome := range r.outcomes {
+			if p, planned := f.planned[pod]; planned && p.job == f.number && outcome.state == NotAdmitted {
 				count++
 			}
 		}
@@ -82,8 +82,8 @@ func (f *forecast) failures(runs []*run) (most int) {
 // starts reports whether a pod of the job starts in any run.
 func (f *forecast) starts(runs []*run) bool {
 	for _, r := range runs {
-		for pod, fate := range r.fates {
-			if p, planned := f.planned[pod]; planned && p.job == f.number && fate.state == Starts {
+		for pod, outcome := range r.outcomes {
+			if p, planned := f.planned[pod]; planned && p.job == f.number && outcome.state == Starts {
 				return true
 			}
 		}

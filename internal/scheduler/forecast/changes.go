@@ -11,6 +11,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
@@ -40,6 +41,8 @@ func (s *Snapshot) With(objects []runtime.Object) *Snapshot {
 			after.PriorityClasses = put(after.PriorityClasses, o)
 		case *nodev1.RuntimeClass:
 			after.RuntimeClasses = put(after.RuntimeClasses, o)
+		case *corev1.ServiceAccount:
+			after.PlannedAccounts = append(slices.Clip(after.PlannedAccounts), types.NamespacedName{Namespace: o.Namespace, Name: o.Name})
 		case *policyv1.PodDisruptionBudget:
 			after.Budgets = put(after.Budgets, o)
 			after.PlannedBudgets = append(slices.Clip(after.PlannedBudgets), o.Name)

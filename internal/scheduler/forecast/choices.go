@@ -10,7 +10,7 @@ import (
 const maxPossible = 64
 
 // possible notes the pods that a choice would evict which the forecast does not follow.
-func (r *run) possible(c choice, by *fate) {
+func (r *run) possible(c choice, by *podOutcome) {
 	for _, pod := range c.victims {
 		r.alsoPossible(victim{pod: pod, node: c.node, job: by.job, by: by.role})
 	}
@@ -101,7 +101,7 @@ func (r *run) evictionsUnderWay() (decisions [][]victim) {
 
 // sooner are the runs in which stopping pods are gone when the next pod is tried, as far as that changes its choices:
 // those on all nodes, or on one of them. There the pods before it are tried again too.
-func (r *run) sooner(pod *placement.Pod, now []choice, most int) (runs []*run) {
+func (r *run) sooner(pod *placement.Pod, now []choice) (runs []*run) {
 	nodes := r.stoppingNodes()
 	if len(nodes) == 0 {
 		return nil
@@ -122,8 +122,9 @@ func (r *run) sooner(pod *placement.Pod, now []choice, most int) (runs []*run) {
 		if r.unchanged(now, then, pod) {
 			continue
 		}
-		r.cut = r.cut || len(runs) >= most || len(nodes) > 1 && len(ways) == 1
-		if len(runs) >= most {
+		full := r.room() < 2
+		r.cut = r.cut || full || len(nodes) > 1 && len(ways) == 1
+		if full {
 			break
 		}
 		way := r.fork()
@@ -189,7 +190,7 @@ func union(some, more []choice) []choice {
 	return some
 }
 
-// lookup returns whether a choice is one of many. It is asked that many times: in a large cluster both are thousands.
+// lookup returns whether a choice is one of many. It is called that many times: in a large cluster both are thousands.
 func lookup(choices []choice, times int) (has func(choice) bool) {
 	const few = 16
 	if len(choices) <= few || times <= few {

@@ -6,10 +6,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
 )
 
-// asks reports whether any pod of the forecast job meets a condition.
-func (f *forecast) asks(kind func(*corev1.Pod) bool) bool {
+// anyPod reports whether any pod of the forecast job meets a condition.
+func (f *forecast) anyPod(kind func(*corev1.Pod) bool) bool {
 	for _, stage := range f.jobs[f.number].Stages {
 		for _, part := range stage {
 			if slices.ContainsFunc(part.Pods, func(pod Pod) bool { return kind(pod.Pod) }) {
@@ -58,4 +59,29 @@ func volumeHosts(volumes []*corev1.PersistentVolume) (values []string) {
 		}
 	}
 	return values
+}
+
+// shareClaims reports whether two of the pods use the same claim of devices or of a volume: where the first of them starts
+// decides which nodes the claim allows the other.
+func shareClaims(pods []*placement.Pod) bool {
+	type claim struct{ kind, namespace, name string }
+	used := map[claim]bool{}
+	uses := func(c claim) (before bool) {
+		before, used[c] = used[c], true
+		return before
+	}
+	for _, pod := range pods {
+		object := pod.Object()
+		for _, name := range claimNames(object) {
+			if uses(claim{"PersistentVolumeClaim", object.Namespace, name}) {
+				return true
+			}
+		}
+		for _, c := range object.Spec.ResourceClaims {
+			if c.ResourceClaimName != nil && uses(claim{"ResourceClaim", object.Namespace, *c.ResourceClaimName}) {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -6,8 +6,11 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
@@ -19,17 +22,21 @@ func (f *forecast) conclude(runs []*run) Answer {
 	job := f.jobs[number]
 	a := Answer{Noun: job.Noun, Namespace: job.Namespace, Name: job.Name, AsOf: f.snapshot.AsOf, Choices: len(runs)}
 	for _, other := range f.jobs[:number] {
-		a.Counting = append(a.Counting, other.String())
+		a.Assumed = append(a.Assumed, other.String())
 	}
 	for _, other := range f.jobs[number+1:] {
 		a.Beside = append(a.Beside, other.String())
 	}
 	a.DryRun = job.answered()
-	asks := map[types.NamespacedName]bool{}
-	a.Queues = f.standings(number)
+	a.Adopts = job.adopts
+	a.Replacements = f.replacementsIn(runs)
+	a.Exists = job.Grows && job.Stored != nil && job.Stored.Exists
+	needs := map[types.NamespacedName]bool{}
+	a.Queues = f.queueStatuses(number)
 	a.Pods = f.podForecasts(runs, number)
 	a.Alike = f.alike(a.Pods, number)
-	a.Evicts, a.MaySpareAll = f.evictions(runs, number, asks)
+	a.Evicts, a.MaySpareAll = f.evictions(runs, number, needs)
+	f.applyDeadline(runs, &a, job)
 	a.Outcome = a.outcome()
 	if version := placement.Untested(f.snapshot.Version); version != "" {
 		f.notes.add(UntestedVersion, "", "the forecast was compared with Kubernetes %s, and this cluster is %s", placement.Tested(), version)
@@ -38,6 +45,7 @@ func (f *forecast) conclude(runs []*run) Answer {
 	f.noteChecks(a)
 	f.noteUnread(a, job)
 	f.notePlannedBudgets(a)
+	f.noteOverlaps(runs)
 	for _, r := range runs {
 		if r.cut {
 			f.notes.add(TooManyChoices, "", "there are more equal choices, or orders of events, than were followed to the end (%d)", len(runs))
@@ -49,9 +57,12 @@ func (f *forecast) conclude(runs []*run) Answer {
 			f.notes.add(TooManyChoices, "", "%s", text)
 		}
 	}
-	f.noteFreedQuota(runs, a)
+	f.noteExisting(a, job)
+	f.noteFreedQuota(runs)
+	f.noteExceeded(runs)
 	f.noteExitCodes(runs)
 	f.noteSuccesses(runs)
+	f.noteAdopted(runs, job)
 	for _, r := range runs {
 		if open := r.cluster.OpenVolumes(); open != "" {
 			f.notes.add(TooManyChoices, "PersistentVolume", "%s", open)
@@ -59,23 +70,96 @@ func (f *forecast) conclude(runs []*run) Answer {
 		}
 	}
 	a.Approximate = f.notes.reasons
-	a.Asks = slices.SortedFunc(maps.Keys(asks), func(x, y types.NamespacedName) int { return cmp.Compare(x.String(), y.String()) })
+	a.NeedsConfigMaps = slices.SortedFunc(maps.Keys(needs), func(x, y types.NamespacedName) int {
+		return cmp.Compare(x.String(), y.String())
+	})
 	return a
 }
 
-// noteFreedQuota notes that evictions may free a ResourceQuota which rejects pods now.
-func (f *forecast) noteFreedQuota(runs []*run, a Answer) {
-	if !slices.ContainsFunc(a.Pods, func(p PodForecast) bool { return p.State == Rejected && p.passing }) {
+// replacementsIn are the pods that controllers create in the place of victims, one for each controller.
+func (f *forecast) replacementsIn(runs []*run) []*corev1.Pod {
+	var pods []*corev1.Pod
+	seen := map[types.UID]bool{}
+	for _, r := range runs {
+		for pod, its := range r.outcomes {
+			if controller := metav1.GetControllerOfNoCopy(pod.Object()); its.instead != nil && controller != nil && !seen[controller.UID] {
+				seen[controller.UID] = true
+				pods = append(pods, pod.Object())
+			}
+		}
+	}
+	return pods
+}
+
+// applyDeadline takes into account that the deadline of a Job may come before its victims have stopped: the pods that need
+// their room may not start.
+func (f *forecast) applyDeadline(runs []*run, a *Answer, job Job) {
+	object, read := job.Object.(*unstructured.Unstructured)
+	if !read || job.Noun != aJob {
 		return
 	}
+	seconds, limited, err := unstructured.NestedInt64(object.Object, "spec", "activeDeadlineSeconds")
+	deadline := time.Duration(seconds) * time.Second
+	late := func(p PodForecast) bool { return len(p.After) > 0 && p.Grace+startDelay >= deadline }
+	if !limited || err != nil || !slices.ContainsFunc(a.Pods, late) {
+		return
+	}
+	if !f.evictsAtOnce(runs) {
+		f.notes.add(NotModelled, "Job "+job.String(), "its activeDeadlineSeconds of %d may be over before the pods that make room for it have stopped", seconds)
+		return
+	}
+	for i := range a.Pods {
+		if pod := &a.Pods[i]; pod.State == Starts && late(*pod) {
+			pod.State, pod.expires = Waits, true
+			pod.Why = fmt.Sprintf("its activeDeadlineSeconds of %d may be over before the pods that make room for it have stopped", seconds)
+		}
+	}
+}
+
+// evictsAtOnce reports whether all victims are those of planned pods of one job, each of which evicts on one node only: then
+// all are evicted before any of them has stopped, whatever happens to the job afterwards.
+func (f *forecast) evictsAtOnce(runs []*run) bool {
+	if len(f.jobs) > 1 {
+		return false
+	}
 	for _, r := range runs {
+		nodes := map[string]string{} // by the role that evicts
 		for _, v := range r.lost {
-			if f.apiServer.Covers(v.pod.Object()) {
+			of, again := nodes[v.by]
+			byPlanned := slices.ContainsFunc(slices.Collect(maps.Values(f.planned)), func(p planned) bool { return p.Role == v.by })
+			if v.job != noJob && (!byPlanned || again && of != v.node) {
+				return false
+			}
+			nodes[v.by] = v.node
+		}
+	}
+	return true
+}
+
+// startDelay is the time that a pod may need to start after its victims have stopped: its back-off in the scheduler.
+const startDelay = 10 * time.Second
+
+// noteFreedQuota notes that evictions may free a ResourceQuota which rejects pods now.
+func (f *forecast) noteFreedQuota(runs []*run) {
+	for _, r := range runs {
+		waits := slices.ContainsFunc(f.rejectedIn(r), func(pod *corev1.Pod) bool { return !f.exceededAfter(r, pod) })
+		for _, v := range r.lost {
+			if waits && r.apiServer.Covers(v.pod.Object()) {
 				f.notes.add(QuotaMayFree, "Namespace "+v.pod.Namespace(), "when %s has stopped, its quota may let pods be created that are rejected now", f.podName(v.pod))
 				return
 			}
 		}
 	}
+}
+
+// rejectedIn are the pods of the job that exhausted quotas reject in a run.
+func (f *forecast) rejectedIn(r *run) (rejected []*corev1.Pod) {
+	for pod, outcome := range r.outcomes {
+		if outcome.job == f.number && outcome.state == Rejected && outcome.passing {
+			rejected = append(rejected, pod.Object())
+		}
+	}
+	return rejected
 }
 
 // spread adds to a pod's nodes those that are equivalent.
@@ -125,9 +209,9 @@ func (f *forecast) noteUnread(a Answer, job Job) {
 			f.notes.add(NotAllRead, string(unread.Kind), "%ss could not be read (%s), and may change or reject its pods; no dry run has asked them", unread.Kind, unread.Verb)
 		case unread.Kind == LimitRanges || unread.Kind == ResourceQuotas:
 			f.notes.add(NotAllRead, string(unread.Kind), "%ss could not be read (%s), and may change or reject its pods", unread.Kind, unread.Verb)
-		case unread.Kind.ofDevices() && f.asks(func(pod *corev1.Pod) bool { return len(pod.Spec.ResourceClaims) > 0 || f.unoffered(pod) }):
+		case unread.Kind.ofDevices() && f.anyPod(func(pod *corev1.Pod) bool { return len(pod.Spec.ResourceClaims) > 0 || f.unoffered(pod) }):
 			f.notes.add(NotAllRead, string(unread.Kind), "%ss could not be read (%s), which decide about devices that its pods ask for", unread.Kind, unread.Verb)
-		case unread.Kind.ofVolumes() && f.asks(hasClaims):
+		case unread.Kind.ofVolumes() && f.anyPod(hasClaims):
 			f.notes.add(NotAllRead, string(unread.Kind), "%ss could not be read (%s), which decide where its pods can have their volumes", unread.Kind, unread.Verb)
 		case unread.Kind == Services && slices.ContainsFunc(a.Pods, func(p PodForecast) bool { return len(p.Nodes) > 0 && p.spread }):
 			f.notes.add(NotAllRead, string(unread.Kind), "Services could not be read (%s), by which pods without spread constraints are spread", unread.Verb)
@@ -156,16 +240,16 @@ func dependsOn(e Eviction, kind Kind) bool {
 	}
 }
 
-func (f *forecast) standings(job int) []Standing {
-	var standings []Standing
+func (f *forecast) queueStatuses(job int) []QueueStatus {
+	var statuses []QueueStatus
 	for _, step := range f.steps {
 		if step.job != job {
 			continue
 		}
-		for _, r := range step.rulings {
-			s := Standing{
+		for _, r := range step.admissions {
+			s := QueueStatus{
 				Queue: r.part.Queue, ClusterQueue: r.queue, Admitted: r.admitted, Flavors: r.flavors, Borrows: r.borrows,
-				Checks: r.checks, Why: r.why, Never: r.hopeless,
+				Checks: r.checks, Why: r.why, Never: r.neverAdmissible,
 			}
 			for _, pod := range r.part.Pods {
 				s.Roles = append(s.Roles, pod.Role)
@@ -176,10 +260,10 @@ func (f *forecast) standings(job int) []Standing {
 			for _, name := range r.ahead {
 				s.Ahead = append(s.Ahead, f.nameOf(name))
 			}
-			standings = append(standings, s)
+			statuses = append(statuses, s)
 		}
 	}
-	return standings
+	return statuses
 }
 
 // podForecasts combines the results of the runs for each planned pod. The first run's choices come first.
@@ -194,13 +278,16 @@ func (f *forecast) podForecasts(runs []*run, job int) []PodForecast {
 			p := f.planned[placed]
 			pod := PodForecast{Role: p.Role, Optional: p.Optional, Victims: true, spread: len(placed.Object().Spec.TopologySpreadConstraints) == 0 && len(placed.Object().Labels) > 0}
 			for i, r := range runs {
-				theirs := r.fates[placed]
+				theirs := r.outcomes[placed]
 				if i == 0 {
 					pod.State, pod.Others = theirs.state, theirs.others
 				}
 				if theirs.state != Starts {
-					pod.State = theirs.state // in some run it waits
-					pod.Why, pod.passing = f.why(r, placed, theirs, whys), theirs.passing
+					// In some run it waits. That a quota rejects it in others is less: it is created there later.
+					if theirs.state != Rejected || !theirs.passing || pod.State == Starts || pod.State == Rejected {
+						pod.State = theirs.state
+						pod.Why, pod.passing = f.why(r, placed, theirs, whys), theirs.passing
+					}
 					continue
 				}
 				for _, node := range theirs.nodes {
@@ -236,9 +323,9 @@ func (f *forecast) podForecasts(runs []*run, job int) []PodForecast {
 // alike returns the pods of a stage that differ only in their numbers and that have different outcomes.
 func (f *forecast) alike(pods []PodForecast, job int) [][]string {
 	type row struct {
-		roles  []string
-		fates  map[string]bool
-		number int
+		roles    []string
+		outcomes map[string]bool
+		number   int
 	}
 	rows := map[string]*row{}
 	at := 0
@@ -252,15 +339,15 @@ func (f *forecast) alike(pods []PodForecast, job int) [][]string {
 			word, _, _ := strings.Cut(pod.Role, " ")
 			key := fmt.Sprintf("%d %s %d", stage, word, placed.Priority)
 			if rows[key] == nil {
-				rows[key] = &row{fates: map[string]bool{}, number: at}
+				rows[key] = &row{outcomes: map[string]bool{}, number: at}
 			}
 			rows[key].roles = append(rows[key].roles, pod.Role)
-			rows[key].fates[string(pod.State)+strings.Join(pod.Nodes, ",")+strings.Join(pod.After, ",")] = true
+			rows[key].outcomes[string(pod.State)+strings.Join(pod.Nodes, ",")+strings.Join(pod.After, ",")] = true
 		}
 	}
 	var alike [][]string
 	for _, r := range slices.SortedFunc(maps.Values(rows), func(a, b *row) int { return cmp.Compare(a.number, b.number) }) {
-		if len(r.fates) > 1 {
+		if len(r.outcomes) > 1 {
 			alike = append(alike, r.roles)
 		}
 	}
@@ -268,12 +355,12 @@ func (f *forecast) alike(pods []PodForecast, job int) [][]string {
 }
 
 // why returns the reason for which a planned pod waits in a run.
-func (f *forecast) why(r *run, pod *placement.Pod, its *fate, known map[string]string) string {
+func (f *forecast) why(r *run, pod *placement.Pod, its *podOutcome, known map[string]string) string {
 	if its.state != Waits || its.why != "" {
 		return its.why
 	}
 	word, _, _ := strings.Cut(its.role, " ")
-	if why, said := known[word]; said {
+	if why, ok := known[word]; ok {
 		return why
 	}
 	known[word] = whyNot(r.cluster.Explain(pod))

@@ -150,9 +150,9 @@ func indexFailures(pod *corev1.Pod) int {
 	return n
 }
 
-// remade reports whether the controller of an evicted pod creates a new one immediately.
-func (f *forecast) remade(pod *corev1.Pod, losses map[types.UID]jobLoss) bool {
-	if !ownerOf(pod).replaces(pod) {
+// recreates reports whether the controller of an evicted pod creates a new one immediately.
+func (f *forecast) recreates(pod *corev1.Pod, losses map[types.UID]jobLoss) bool {
+	if !ownerOf(pod).replaces(pod) || f.barred(pod) {
 		return false
 	}
 	job := f.batchJobOf(pod)

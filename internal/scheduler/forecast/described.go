@@ -69,7 +69,7 @@ func OfBatchJob(of *batchv1.Job) Job {
 	}
 	job := Job{Noun: aJob, Namespace: of.Namespace, Name: of.Name, Suspended: of.Spec.Suspend != nil && *of.Spec.Suspend}
 	part := Part{
-		Queue: of.Labels[kueue.QueueLabel], Class: of.Labels[kueue.WorkloadPriorityClassLabel],
+		Queue: of.Labels[kueue.QueueLabel], Class: of.Labels[kueue.WorkloadPriorityClassLabel], GatedBy: of.Annotations[kueue.AdmissionGatedByAnnotation],
 		Pods: podsOfJob(of, pods),
 	}
 	if least, err := strconv.Atoi(of.Annotations[kueue.JobMinParallelismAnnotation]); err == nil && least > 0 {
@@ -82,7 +82,7 @@ func OfBatchJob(of *batchv1.Job) Job {
 // OfPod is a job of one pod.
 func OfPod(pod *corev1.Pod) Job {
 	part := Part{
-		Queue: pod.Labels[kueue.QueueLabel], Class: pod.Labels[kueue.WorkloadPriorityClassLabel],
+		Queue: pod.Labels[kueue.QueueLabel], Class: pod.Labels[kueue.WorkloadPriorityClassLabel], GatedBy: pod.Annotations[kueue.AdmissionGatedByAnnotation],
 		Pods: []Pod{{Role: "the pod", Pod: pod}},
 	}
 	name := pod.Name

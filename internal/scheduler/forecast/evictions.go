@@ -12,12 +12,12 @@ import (
 
 // evictions are the pods and workloads that stop for the job in any run. Those of the first run come first. none is
 // true if there is a run in which none of the uncertain ones stops.
-func (f *forecast) evictions(runs []*run, job int, asks map[types.NamespacedName]bool) (all []Eviction, none bool) {
+func (f *forecast) evictions(runs []*run, job int, needs map[types.NamespacedName]bool) (all []Eviction, none bool) {
 	for _, step := range f.steps {
-		for _, r := range step.rulings {
+		for _, r := range step.admissions {
 			for _, e := range r.evicted {
 				if step.job == job {
-					all = append(all, f.workloadEviction(runs[0], e, asks))
+					all = append(all, f.workloadEviction(runs[0], e, needs))
 				}
 			}
 		}
@@ -39,8 +39,8 @@ func (f *forecast) evictions(runs []*run, job int, asks map[types.NamespacedName
 			times[at]++
 			chosen[at] = chosen[at] || v.chosen
 			spared[at] = spared[at] || f.spares(r, v)
-			if o := ownerOf(v.pod.Object()); all[at].Fate == "" {
-				all[at].Fate = f.fate(r, losses[o], asks)
+			if o := f.ownerOf(v.pod); all[at].Outcome == "" {
+				all[at].Outcome = f.ownerOutcome(r, losses[o], needs)
 			}
 		}
 	}
@@ -51,11 +51,11 @@ func (f *forecast) evictions(runs []*run, job int, asks map[types.NamespacedName
 			}
 			seen[v.pod] = len(all)
 			e := f.podEviction(v)
-			l := loss{owner: ownerOf(v.pod.Object()), pods: 1, unless: f.unlessSucceeded(v.pod.Object())}
+			l := loss{owner: f.ownerOf(v.pod), pods: 1, unless: f.unlessSucceeded(v.pod.Object())}
 			if isWorker(v.pod.Object()) {
 				l.pods, l.workers = 0, 1
 			}
-			e.Fate = f.fate(r, l, asks)
+			e.Outcome = f.ownerOutcome(r, l, needs)
 			all = append(all, e)
 		}
 	}
@@ -102,7 +102,7 @@ func (f *forecast) spares(r *run, v victim) bool {
 }
 
 func (f *forecast) podEviction(v victim) Eviction {
-	o := ownerOf(v.pod.Object())
+	o := f.ownerOf(v.pod)
 	e := Eviction{
 		Namespace: v.pod.Namespace(), Name: v.pod.Name, Node: v.node, Priority: v.pod.Priority, For: v.by, Grace: grace(v.pod.Object()),
 		Owner: o.String(), OwnerKind: o.kind, OwnerName: o.name,
@@ -119,7 +119,7 @@ func (f *forecast) podEviction(v victim) Eviction {
 	return e
 }
 
-func (f *forecast) workloadEviction(r *run, w evictedWorkload, asks map[types.NamespacedName]bool) Eviction {
+func (f *forecast) workloadEviction(r *run, w evictedWorkload, needs map[types.NamespacedName]bool) Eviction {
 	o := f.ownerOfWorkload(w.name)
 	e := Eviction{
 		Workload: true, Certain: true, Namespace: w.name.Namespace, Name: w.name.Name, Priority: w.priority, Reason: w.reason,
@@ -134,9 +134,9 @@ func (f *forecast) workloadEviction(r *run, w evictedWorkload, asks map[types.Na
 		e.Grace = max(e.Grace, grace(l.pod.Object()))
 	}
 	slices.Sort(e.Pods)
-	e.Fate = requeued(cmp.Or(e.Owner, "it"), w.ahead)
+	e.Outcome = requeued(cmp.Or(e.Owner, "it"), w.ahead)
 	if p, ok := f.queues.planned[w.name]; o.kind == aTrainingJob && f.burst(w.name) || ok && p.part.optional() {
-		e.Fate = f.fate(r, f.losses(r, f.number)[o], asks)
+		e.Outcome = f.ownerOutcome(r, f.losses(r, f.number)[o], needs)
 	}
 	return e
 }

@@ -30,7 +30,7 @@ import (
 func mostRuns(nodes int) int {
 	switch {
 	case nodes <= 20:
-		return 20_000
+		return 8_000
 	case nodes <= 100:
 		return 256
 	case nodes <= 1000:
@@ -40,28 +40,38 @@ func mostRuns(nodes int) int {
 	}
 }
 
-// Make returns the forecast for a job on a cluster. The jobs before it are planned too, and start first.
-func Make(s *Snapshot, before []Job, job Job) Answer {
-	return of(s, append(slices.Clip(before), job), len(before))
+// Run returns the forecast for a job on a cluster. The jobs before it are planned too, and start first.
+func Run(s *Snapshot, before []Job, job Job) Answer {
+	return answers(s, append(slices.Clip(before), job), len(before))[0]
 }
 
 // All returns the forecasts for jobs that are created together: one after the other, or all at about the same time.
 func All(s *Snapshot, jobs []Job) []Answer {
-	if len(jobs) == 0 {
-		return nil
-	}
-	answers := make([]Answer, 0, len(jobs))
-	f, runs := explore(s, jobs) // the same for every job
+	numbers := make([]int, len(jobs))
 	for number := range jobs {
-		answers = append(answers, f.estimated(f.answer(number, runs), number))
+		numbers[number] = number
 	}
-	return answers
+	return answers(s, jobs, numbers...)
 }
 
-// of returns the forecast for one of several jobs.
-func of(s *Snapshot, jobs []Job, number int) Answer {
-	f, runs := explore(s, jobs)
-	return f.estimated(f.answer(number, runs), number)
+// answers are the forecasts for some of the jobs, by their numbers.
+func answers(s *Snapshot, jobs []Job, numbers ...int) []Answer {
+	if len(numbers) == 0 {
+		return nil
+	}
+	all := make([]Answer, len(numbers))
+	for i, o := range orders(s, jobs) {
+		runs := o.explore() // the same for every job
+		for at, number := range numbers {
+			place := slices.Index(o.places, number)
+			answer := o.estimated(o.answer(place, runs), place)
+			if i > 0 {
+				answer = all[at].or(answer)
+			}
+			all[at] = answer
+		}
+	}
+	return all
 }
 
 // estimated adds an estimated time to the answer for a job that waits.
@@ -70,8 +80,8 @@ func (f *forecast) estimated(a Answer, number int) Answer {
 		return a
 	}
 	for _, name := range unknownEnds(f.snapshot) {
-		if !slices.Contains(a.Asks, name) {
-			a.Asks = append(a.Asks, name)
+		if !slices.Contains(a.NeedsConfigMaps, name) {
+			a.NeedsConfigMaps = append(a.NeedsConfigMaps, name)
 		}
 	}
 	if a.Estimate = f.admissionEstimate(number); a.Estimate == nil && len(f.snapshot.Nodes) <= maxEstimateNodes {
@@ -80,10 +90,11 @@ func (f *forecast) estimated(a Answer, number int) Answer {
 	return a
 }
 
-// decide returns an answer without an estimated time.
+// decide returns an answer without an estimated time, with the queues' decisions in the order of the jobs.
 func decide(s *Snapshot, jobs []Job, number int) Answer {
-	f, runs := explore(s, jobs)
-	return f.answer(number, runs)
+	f := newForecast(s, jobs)
+	f.ask()
+	return f.answer(number, f.explore())
 }
 
 // answer is that for one of the jobs, from what may happen to all of them.
@@ -91,60 +102,6 @@ func (f *forecast) answer(number int, runs []*run) Answer {
 	one := *f
 	one.number, one.notes = number, &notes{slices.Clone(f.notes.reasons)}
 	return one.conclude(runs)
-}
-
-// explore follows what may happen to the jobs.
-func explore(s *Snapshot, jobs []Job) (*forecast, []*run) {
-	f := newForecast(s, jobs)
-	f.ask()
-	start := &run{
-		splitter: splitter{mostRuns(len(s.Nodes)), new(int), f.merged, f.distinct, kinds(), f.early, f.ends}, cluster: f.cluster, fates: map[*placement.Pod]*fate{},
-		lost: f.stopping, competitors: f.competitors(), lesser: f.lesser(),
-	}
-	start.independent = start.findNow(slices.Concat(start.competitors, start.lesser))
-	starts := []*run{start}
-	var together []*run
-	if first, rest := f.simultaneous(); len(first) > 1 {
-		// Terraform creates the jobs of one plan at about the same time, or one after the other: both are possible.
-		together = f.take(starts[0].fork(), first...)
-		if len(rest) > 0 && slices.ContainsFunc(together, (*run).evicts) {
-			f.notes.add(CreationOrder, f.jobs[rest[0].job].String(), "%s creates its pods one after another, and which of them come while victims "+
-				"of another planned job stop is not followed", f.jobs[rest[0].job])
-		}
-		together = f.through(together, rest)
-	}
-	return f, f.merged(append(f.through(starts, f.steps), together...))
-}
-
-// evicts reports whether any pod stops for planned pods.
-func (r *run) evicts() bool {
-	return slices.ContainsFunc(r.lost, func(v victim) bool { return v.job != noJob })
-}
-
-// through executes steps, one after the other.
-func (f *forecast) through(runs []*run, steps []step) []*run {
-	for _, step := range steps {
-		var next []*run
-		for _, r := range runs {
-			next = append(next, f.take(r, step)...)
-		}
-		runs = f.merged(next)
-	}
-	return runs
-}
-
-// simultaneous returns the first steps of the jobs, and all other steps.
-func (f *forecast) simultaneous() (first, rest []step) {
-	seen := map[int]bool{}
-	for _, step := range f.steps {
-		if seen[step.job] {
-			rest = append(rest, step)
-		} else {
-			first = append(first, step)
-		}
-		seen[step.job] = true
-	}
-	return first, rest
 }
 
 // forecast is the state of one computation of an answer.
@@ -171,6 +128,13 @@ type forecast struct {
 	batchJobs map[types.UID]*batchv1.Job             // of the snapshot, computed on first use
 	workloads map[types.NamespacedName][]*corev1.Pod // pods by the workload that admitted them, computed on first use
 	steps     []step
+	// quotas is the admission of pods before any planned object was created, objects are the resources by which the object
+	// of a job counts in quotas, and offered the pods that reach the quotas of the API server once their object exists.
+	quotas  *podadmission.Controller
+	objects map[int][]string
+	offered map[*placement.Pod]bool
+	// barredPods are pods whose controllers may not, or may, create them again: see barred.
+	barredPods map[*corev1.Pod]bool
 	// overlooked are sentences about pending pods that are not tried where room becomes free.
 	overlooked []string
 }
@@ -189,10 +153,12 @@ type planned struct {
 
 func newForecast(s *Snapshot, jobs []Job) *forecast {
 	notes := &notes{}
+	s, jobs = withAdopted(s, extended(s, jobs))
 	s = withControllers(s, jobs)
 	f := &forecast{
 		snapshot: s, jobs: queuedByDefault(s.Queues, jobs), notes: notes, pods: s.Pods,
-		at: map[types.UID]located{}, planned: map[*placement.Pod]planned{},
+		at: map[types.UID]located{}, planned: map[*placement.Pod]planned{}, barredPods: map[*corev1.Pod]bool{},
+		objects: map[int][]string{}, offered: map[*placement.Pod]bool{},
 	}
 	gone := f.gone()
 	if len(gone) > 0 {
@@ -207,6 +173,7 @@ func newForecast(s *Snapshot, jobs []Job) *forecast {
 	f.apiServer = podadmission.New(podadmission.Cluster{
 		Namespaces: namespaces, PriorityClasses: s.PriorityClasses, RuntimeClasses: s.RuntimeClasses, LimitRanges: s.LimitRanges, Quotas: s.Quotas,
 	}, f.pods)
+	f.quotas = f.apiServer.Clone()
 	f.started = startOf(s)
 	f.symmetry = newSymmetry(s, f.cluster, f.jobs)
 	f.numbers, f.kindNumbers, f.lookNumbers = numbers{}, map[kindKey]uint32{}, map[*placement.Pod]uint32{}
@@ -220,7 +187,8 @@ func newForecast(s *Snapshot, jobs []Job) *forecast {
 	}
 	f.staff = staffOf(f.pods)
 	if f.queues = newQueues(s, f.notes); f.queues != nil {
-		f.queues.beside = besideQueues(f.jobs)
+		f.queues.beside = podsBesideQueues(f.jobs)
+		f.noteUnmanaged()
 		f.queues.forget(func(w *kueue.Workload) bool {
 			return slices.ContainsFunc(w.OwnerReferences, func(o metav1.OwnerReference) bool {
 				of := owner{kind: o.Kind, namespace: w.Namespace, name: o.Name}
@@ -315,144 +283,6 @@ func (f *forecast) pendingPods(what string, meets func(*placement.Pod) bool) []*
 	return found
 }
 
-// ask submits every part that has a queue to that queue, and builds the steps. Pods that a master creates never reach
-// their own queue if the master's queue does not let it start.
-func (f *forecast) ask() {
-	for number, job := range f.jobs {
-		for _, note := range job.Approximate {
-			f.notes.add(NotModelled, job.Noun+" "+job.String(), "%s", note)
-		}
-		starts := true
-		uncreated := f.createObject(job)
-		for _, stage := range job.Stages {
-			step := step{job: number}
-			later := waves{}
-			for _, part := range stage {
-				ready := part.Pods
-				if !starts {
-					ready = nil
-				} else if part.Queue != "" {
-					ready = f.admit(&step, job, part)
-				}
-				for _, pod := range part.Pods {
-					at := slices.IndexFunc(ready, func(r Pod) bool { return r.Role == pod.Role })
-					switch {
-					case uncreated != nil:
-						placed, _ := f.enter(number, pod, false)
-						f.reject(placed, uncreated, &step)
-					case job.Suspended && part.Queue == "":
-						placed, _ := f.enter(number, pod, false)
-						step.suspended, step.order = append(step.suspended, placed), append(step.order, placed)
-					case at < 0:
-						placed, _ := f.enter(number, pod, false)
-						step.held, step.order = append(step.held, placed), append(step.order, placed)
-					case pod.Wave > 0:
-						f.create(number, ready[at], later.step(number, pod.Wave))
-					default:
-						f.create(number, ready[at], &step)
-					}
-				}
-				starts = starts && (len(ready) > 0 || part.optional())
-			}
-			f.steps = append(f.steps, later.after(step, f.planned)...)
-		}
-	}
-	if f.queues != nil {
-		f.queues.noteFollowers()
-	}
-}
-
-// create submits a pod to the API server, and notes the result in a step.
-func (f *forecast) create(job int, pod Pod, into *step) {
-	placed, refusal := f.enter(job, pod, true)
-	into.order = append(into.order, placed)
-	if refusal == nil {
-		into.pods = append(into.pods, placed)
-		return
-	}
-	f.reject(placed, refusal, into)
-}
-
-// createObject submits the object of a job to the API server, as far as quotas count such objects; nil if it is
-// created.
-func (f *forecast) createObject(job Job) *podadmission.Refusal {
-	if _, isJob := job.Object.(*batchv1.Job); !isJob && job.Noun != aJob && job.Noun != aTask && job.Noun != aTrainingJob || job.Grows {
-		return nil
-	}
-	return f.apiServer.ChargeObject(job.Key().Namespace, "jobs.batch")
-}
-
-// reject notes a pod that the API server rejects.
-func (f *forecast) reject(pod *placement.Pod, refusal *podadmission.Refusal, into *step) {
-	if !slices.Contains(into.order, pod) {
-		into.order = append(into.order, pod)
-	}
-	into.rejected = append(into.rejected, rejection{pod, refusal})
-	if refusal.Passing && len(f.jobs) > 1 {
-		f.notes.add(QuotaOrder, "Namespace "+pod.Namespace(), "a quota has room for some of the pods only, and which of the jobs create theirs first is not known")
-	}
-}
-
-// admit submits a part to its queue, and returns the pods that the queue lets start.
-func (f *forecast) admit(step *step, job Job, part Part) []Pod {
-	if f.queues == nil {
-		step.rulings = append(step.rulings, ruling{part, admission{why: "the cluster has no queues"}})
-		return nil
-	}
-	// Kueue counts what the API server adds to pods: requests of LimitRanges, overheads of RuntimeClasses.
-	part.Pods = slices.Clone(part.Pods)
-	for i, pod := range part.Pods {
-		part.Pods[i].Pod, _ = f.apiServer.Complete(f.withPresent(pod))
-	}
-	a := f.queues.admit(step.job, job, part, f.priorityOf(part))
-	step.rulings = append(step.rulings, ruling{part, a})
-	if !a.admitted || len(a.checks) > 0 {
-		return nil
-	}
-	return f.queues.started(part, a)
-}
-
-// enter prepares a planned pod for scheduling, as the API server stores it. A created pod counts in its namespace's
-// quotas; the refusal is the reason why it cannot be created.
-func (f *forecast) enter(job int, pod Pod, created bool) (*placement.Pod, *podadmission.Refusal) {
-	object, refusal := f.apiServer.Complete(f.withPresent(pod))
-	switch {
-	case pod.Answered && !f.snapshot.RulesPlanned:
-		refusal = pod.Refusal
-	case pod.Answered && pod.Refusal != nil && refusal == nil:
-		f.notes.add(PlannedUnknown, pod.Role, "the API server rejects a pod now (%s), and may admit it once planned objects that decide about it are there", pod.Refusal.Message)
-	}
-	if refusal == nil && created {
-		refusal = f.apiServer.Charge(object)
-	}
-	placed := f.cluster.Pod(object)
-	placed.Started = f.started
-	pod.Pod = object
-	f.planned[placed] = planned{job, pod}
-	return placed, refusal
-}
-
-// withPresent is the pod without classes and namespace that do not exist, if others may create them before it.
-func (f *forecast) withPresent(pod Pod) *corev1.Pod {
-	object := *pod.Pod
-	if f.snapshot.RuntimeClasses == nil && object.Spec.RuntimeClassName != nil {
-		f.notes.add(NotAllRead, "RuntimeClass "+*object.Spec.RuntimeClassName, "RuntimeClass %s could not be read: it may add an overhead and a node selector", *object.Spec.RuntimeClassName)
-	}
-	if !f.snapshot.Open {
-		return &object
-	}
-	if name := object.Spec.PriorityClassName; !f.apiServer.HasPriorityClass(name) {
-		f.notes.add(MissingClass, "PriorityClass "+name, "PriorityClass %s is not there: its pods count with priority 0, and could not be made", name)
-		object.Spec.PriorityClassName = ""
-		object.Spec.Priority = new(int32)
-	}
-	if name := object.Spec.RuntimeClassName; name != nil && !f.apiServer.HasRuntimeClass(*name) {
-		f.notes.add(MissingClass, "RuntimeClass "+*name, "RuntimeClass %s is not there: its pods could not be made", *name)
-		object.Spec.RuntimeClassName = nil
-	}
-	return &object
-}
-
 // namespaces are those of the cluster and, if others may create them before the jobs, those of the jobs. nil if they
 // could not be read.
 func (f *forecast) namespaces() []*corev1.Namespace {
@@ -483,19 +313,4 @@ func withControllers(s *Snapshot, jobs []Job) *Snapshot {
 		}
 	}
 	return &with
-}
-
-// priorityOf is the priority of a part without a class of its queue: that of the first pod set that names a class, else
-// that of its first pods.
-func (f *forecast) priorityOf(part Part) int32 {
-	if len(part.Pods) == 0 {
-		return 0
-	}
-	spec := &part.Pods[0].Spec
-	if part.PriorityClassName != "" {
-		spec = &corev1.PodSpec{PriorityClassName: part.PriorityClassName}
-	} else if at := slices.IndexFunc(part.Pods, func(p Pod) bool { return p.Spec.PriorityClassName != "" }); at >= 0 {
-		spec = &part.Pods[at].Spec
-	}
-	return f.apiServer.PriorityOf(spec)
 }

@@ -57,41 +57,41 @@ func TestAJobThatWaitsHasAnEstimateIfRunningJobsHaveKnownEnds(t *testing.T) {
 	running := forecasttest.Master(forecasttest.Pod("running-x", "node-1", "2", 1000000, 0), "running")
 	worker := forecasttest.Worker(forecasttest.Pod("running-worker-0", "node-1", "1", 1000000, 0), "running", 0)
 	s := oneNode("4", running, worker)
-	answer := forecast.Make(s, nil, high(t))
+	answer := forecast.Run(s, nil, high(t))
 	name := types.NamespacedName{Namespace: "default", Name: "running"}
-	if answer.Outcome != forecast.Pends || answer.Estimate != nil || !slices.Equal(answer.Asks, []types.NamespacedName{name}) {
-		t.Fatalf("got %s, %v, asks %v", answer.Outcome, answer.Estimate, answer.Asks)
+	if answer.Outcome != forecast.Pends || answer.Estimate != nil || !slices.Equal(answer.NeedsConfigMaps, []types.NamespacedName{name}) {
+		t.Fatalf("got %s, %v, needs ConfigMaps of %v", answer.Outcome, answer.Estimate, answer.NeedsConfigMaps)
 	}
 	began := forecasttest.AsOf.Add(-10 * time.Minute)
 	running.Status.StartTime.Time = began
 	s.Jobs = map[types.NamespacedName]forecast.TrainingJob{name: {Status: trainingjob.Status{Phase: trainingjob.PhaseRunning, StepsDone: 100, StepsTotal: 300}}}
-	answer = forecast.Make(s, nil, high(t))
+	answer = forecast.Run(s, nil, high(t))
 	if want := "expects to start at about 2026-11-21 10:24Z (in 20m0s; with a probability of 80 % between 10:20Z and 10:27Z): job running is at step 100 of 300, and ends then at its pace so far"; !strings.Contains(answer.Text(), want) {
 		t.Errorf("%q is missing:\n%s", want, answer.Text())
 	}
 	status := s.Jobs[name]
 	status.Status.Generation = 2 // the master was started again, and has not done all of these steps
 	s.Jobs[name] = status
-	if answer = forecast.Make(s, nil, high(t)); answer.Estimate != nil {
+	if answer = forecast.Run(s, nil, high(t)); answer.Estimate != nil {
 		t.Errorf("got %v", answer.Estimate)
 	}
 	running.Spec.ActiveDeadlineSeconds = new(int64(60))
 	running.Labels, worker.Labels = nil, nil // two pods of which one has a deadline, which is too little
-	if answer = forecast.Make(s, nil, high(t)); answer.Estimate != nil {
+	if answer = forecast.Run(s, nil, high(t)); answer.Estimate != nil {
 		t.Errorf("got %v", answer.Estimate)
 	}
 	worker.Spec.ActiveDeadlineSeconds = new(int64(90))
-	if answer = forecast.Make(s, nil, high(t)); answer.Estimate == nil || !strings.Contains(answer.Estimate.From, "pod default/") {
+	if answer = forecast.Run(s, nil, high(t)); answer.Estimate == nil || !strings.Contains(answer.Estimate.From, "pod default/") {
 		t.Errorf("got %v", answer.Estimate)
 	}
 }
 
 func TestTheForecastForAJob(t *testing.T) {
 	for behaviour, c := range map[string]struct {
-		on     func() *forecast.Snapshot
-		before []forecast.Job
-		job    forecast.Job
-		says   string // summary and text without the last line, which is always the same
+		on       func() *forecast.Snapshot
+		before   []forecast.Job
+		job      forecast.Job
+		wantText string // summary and text without the last line, which is always the same
 	}{
 		"of the tutorial: it takes the worker that started last": {tutorial, nil, high(t), `
 high-prio-job will preempt
@@ -116,7 +116,7 @@ high-prio-job will preempt
 			return s
 		}, nil, high(t), `
 high-prio-job will preempt
-  evicts  default/low-prio-job-worker-1 (priority 1000) on node-2: job low-prio-job waits with 1 of 4 workers, below its floor of 2
+  evicts  default/low-prio-job-worker-1 (priority 1000) on node-2: job low-prio-job waits with 1 of 4 workers, below its minimum of 2
   starts  master on node-3 immediately; worker 0 on node-2 after its victim has terminated (grace period 30s)`},
 
 		"on as many nodes as there are pods: no pod is evicted": {func() *forecast.Snapshot {
@@ -162,7 +162,7 @@ high-prio-job will wait
 			return s
 		}, []forecast.Job{job(t, forecasttest.TrainingJob("low-prio-job", "high", "low", 1, 2))}, high(t), `
 high-prio-job will preempt, and still wait
-  evicts  worker 0 of low-prio-job (priority 1000) on node-2: job low-prio-job waits with 0 of 2 workers, below its floor of 1 (perhaps: a tie may spare it)
+  evicts  worker 0 of low-prio-job (priority 1000) on node-2: job low-prio-job waits with 0 of 2 workers, below its minimum of 1 (perhaps: a tie may spare it)
   starts  master on node-1 or node-2 (tie) immediately
   perhaps worker 0 on node-2 or node-1 (tie) after its victim has terminated (grace period 30s), or it waits: the scheduler breaks a tie
   waits   worker 0: node-1: Insufficient cpu (requested 3, free 2.92); node-2: Insufficient cpu (requested 3, free 2.92); node-3: Insufficient cpu (requested 3, free 1.92)
@@ -231,8 +231,8 @@ high-prio-job will preempt
           approximate: PodDisruptionBudgets could not be read (list poddisruptionbudgets.policy), and may spare some of the victims`},
 	} {
 		t.Run(behaviour, func(t *testing.T) {
-			answer := forecast.Make(c.on(), c.before, c.job)
-			want := strings.TrimPrefix(c.says, "\n") + "\nBased on the cluster state at 10:04:07Z; nothing is reserved."
+			answer := forecast.Run(c.on(), c.before, c.job)
+			want := strings.TrimPrefix(c.wantText, "\n") + "\nBased on the cluster state at 10:04:07Z; nothing is reserved."
 			if diff := cmp.Diff(want, answer.Summary()+"\n"+answer.Text()); diff != "" {
 				t.Errorf("(-want +got):\n%s\n%s", diff, answer.Text())
 			}

@@ -3,6 +3,7 @@ package forecast
 import (
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -93,8 +94,9 @@ func (f *forecast) noteChecks(a Answer) {
 	if f.queues == nil {
 		return
 	}
-	for _, standing := range a.Queues {
-		for _, name := range standing.Checks {
+	for i := range a.Queues {
+		status := &a.Queues[i]
+		for _, name := range status.Checks {
 			at := slices.IndexFunc(f.queues.objects.AdmissionChecks, func(c *kueue.AdmissionCheck) bool { return c.Name == name })
 			if at < 0 {
 				continue
@@ -106,15 +108,31 @@ func (f *forecast) noteChecks(a Answer) {
 				f.notes.add(NodesRequested, "AdmissionCheck "+name, "a ProvisioningRequest asks an autoscaler for nodes, on which its pods then start")
 			}
 		}
-		if standing.Admitted && a.Outcome != Fits && f.readyTimeout() {
-			f.notes.add(ReadyTimeout, "ClusterQueue "+standing.ClusterQueue, "Kueue waits for pods to be ready here, and evicts a workload whose pods are not in time")
-		}
+		f.noteReadyTimeout(a, status)
 	}
 }
 
-// readyTimeout reports whether Kueue is configured to wait for pods to be ready, as far as its workloads show: it
-// evicted some because their pods were not ready.
-func (f *forecast) readyTimeout() bool {
+// noteReadyTimeout notes that Kueue evicts a workload whose pods are not ready in time: a fact where its configuration is
+// known, and a reason where only earlier evictions show it.
+func (f *forecast) noteReadyTimeout(a Answer, status *QueueStatus) {
+	if !status.Admitted {
+		return
+	}
+	late := func(timeout time.Duration) bool {
+		return slices.ContainsFunc(a.Pods, func(pod PodForecast) bool {
+			return slices.Contains(status.Roles, pod.Role) && (pod.State == Waits || pod.State == Starts && pod.Grace >= timeout)
+		})
+	}
+	switch timeout := f.queues.objects.settings().ReadyTimeout(); {
+	case f.queues.objects.known() && timeout > 0 && late(timeout):
+		status.ReadyTimeout = timeout
+	case !f.queues.objects.known() && f.evictedLate() && a.Outcome != Fits:
+		f.notes.add(ReadyTimeout, "ClusterQueue "+status.ClusterQueue, "Kueue waits for pods to be ready here, and evicts a workload whose pods are not in time")
+	}
+}
+
+// evictedLate reports whether Kueue has evicted workloads because their pods were not ready: it is configured to.
+func (f *forecast) evictedLate() bool {
 	return slices.ContainsFunc(f.queues.objects.Workloads, func(w *kueue.Workload) bool {
 		evicted := meta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadEvicted)
 		return evicted != nil && evicted.Reason == kueue.WorkloadEvictedByPodsReadyTimeout

@@ -9,6 +9,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -32,14 +33,29 @@ type Job struct {
 	Services     []*corev1.Service
 	ReplicaSets  []*appsv1.ReplicaSet
 	StatefulSets []*appsv1.StatefulSet
+	// ReplicationControllers are created with the job, and take over pods that they select.
+	ReplicationControllers []*corev1.ReplicationController
 	// Claims are created with the job, if they do not exist yet.
 	Claims []*corev1.PersistentVolumeClaim
 	// Suspended is true for a job that is created suspended: without a queue it has no pods until a user resumes it.
 	Suspended bool
 	// Object is what a user applies to create the job, as it was read; nil for a described job.
 	Object runtime.Object
+	// adopts are the existing pods that its controller takes over, as namespace/name.
+	adopts []string
+	// Stored is what the API server answered to a dry run of Object; nil if there was none.
+	Stored *Stored
 	// Approximate lists, in a sentence each, what is not known well enough of the object to be exact about its pods.
 	Approximate []string
+}
+
+// Stored is what the API server says about the object of a job.
+type Stored struct {
+	// Refusal is the reason why it would not store the object, or the changes to an existing one; nil if it would.
+	Refusal *podadmission.Refusal
+	// Exists is true if an object of the name exists. Live is that object with the changes; nil if it is not known.
+	Exists bool
+	Live   *unstructured.Unstructured
 }
 
 // Stage is a list of parts that are created together.
@@ -54,6 +70,8 @@ type Part struct {
 	// Least is the smallest number of pods with which the queue may admit the part (partial admission); 0 means all of
 	// them.
 	Least int
+	// GatedBy names who holds the part back (annotation kueue.x-k8s.io/admission-gated-by); "" for nobody.
+	GatedBy string
 	// PriorityClassName is the PriorityClass whose value is the Workload's priority, if Class is empty and Kueue does
 	// not take the priority from the first pod set that names a class.
 	PriorityClassName string
@@ -70,6 +88,9 @@ type Pod struct {
 	Set string
 	// Template is the pod template of a controller; nil for a pod that a user applies.
 	Template *corev1.PodTemplateSpec
+	// Uncounted is the name of an init container that the pod's controller adds, and that the Workload does not have; "" if
+	// there is none.
+	Uncounted string
 	// Wave orders the pods of one part: those of a wave are created when all pods of the waves before it run, or have
 	// ended if they are to end.
 	Wave int
@@ -79,6 +100,8 @@ type Pod struct {
 	// reason why it would not.
 	Answered bool
 	Refusal  *podadmission.Refusal
+	// NoAccount is what the API server says if the pod's ServiceAccount does not exist; "" if it does.
+	NoAccount string
 	*corev1.Pod
 }
 
@@ -139,11 +162,11 @@ func OfTrainingJob(d trainingjob.Definition) (Job, error) {
 		job.Stages = []Stage{{first}, {{Pods: workers}}}
 		return job, nil
 	}
-	floor := min(d.Min, len(workers))
-	first.Pods = append(first.Pods, workers[:floor]...)
+	minimum := min(d.Min, len(workers))
+	first.Pods = append(first.Pods, workers[:minimum]...)
 	first.Queue, first.Class = d.Queue.Name, d.Queue.MinClass()
 	var burst Stage
-	for _, worker := range workers[floor:] {
+	for _, worker := range workers[minimum:] {
 		burst = append(burst, Part{Pods: []Pod{worker}, Queue: d.Queue.Name, Class: d.Queue.PriorityClass})
 	}
 	job.Stages = []Stage{{first}, burst}

@@ -28,9 +28,14 @@ type loss struct {
 // not lost.
 func (f *forecast) losses(r *run, job int) map[owner]loss {
 	again := map[*placement.Pod]string{}
-	for _, one := range r.fates {
+	for _, one := range r.outcomes {
 		if one.instead != nil && one.bound != "" {
 			again[one.instead] = one.bound
+		}
+	}
+	for pod := range f.planned {
+		if one := r.outcomes[pod]; one != nil && one.bound != "" { // its controller has created it again
+			again[pod] = one.bound
 		}
 	}
 	losses, jobs := map[owner]loss{}, f.jobLosses(r)
@@ -39,7 +44,7 @@ func (f *forecast) losses(r *run, job int) map[owner]loss {
 			continue
 		}
 		object := v.pod.Object()
-		o := ownerOf(object)
+		o := f.ownerOf(v.pod)
 		l := losses[o]
 		l.owner = o
 		if job := f.batchJobOf(object); job != nil {
@@ -60,28 +65,28 @@ func (f *forecast) losses(r *run, job int) map[owner]loss {
 	return losses
 }
 
-// fate describes the outcome for an owner in a run, and requests the ConfigMaps that it needs for this.
-func (f *forecast) fate(r *run, l loss, asks map[types.NamespacedName]bool) string {
+// ownerOutcome describes the outcome for an owner in a run, and requests the ConfigMaps that it needs for this.
+func (f *forecast) ownerOutcome(r *run, l loss, needs map[types.NamespacedName]bool) string {
 	if l.owner.kind != aTrainingJob {
-		return l.fate(staff{}, 0)
+		return l.outcome(staff{}, 0)
 	}
-	if s, floor, isPlanned := f.plannedStaff(r, l.owner); isPlanned {
+	if s, minimum, isPlanned := f.plannedStaff(r, l.owner); isPlanned {
 		s.running += l.workers
-		return l.fate(s, floor)
+		return l.outcome(s, minimum)
 	}
-	s, floor := f.staff[l.owner.key()], 1
+	s, minimum := f.staff[l.owner.key()], 1
 	details, known := f.snapshot.Jobs[l.owner.key()]
 	switch {
 	case known:
-		s.all, floor = max(details.Workers.Max, s.running), details.Workers.Min
+		s.all, minimum = max(details.Workers.Max, s.running), details.Workers.Min
 	case l.workers > 0:
-		asks[l.owner.key()] = true
+		needs[l.owner.key()] = true
 	}
-	return l.fate(s, floor)
+	return l.outcome(s, minimum)
 }
 
 // plannedStaff counts the workers of a planned job in a run, and returns its minimum too.
-func (f *forecast) plannedStaff(r *run, o owner) (s staff, floor int, isPlanned bool) {
+func (f *forecast) plannedStaff(r *run, o owner) (s staff, minimum int, isPlanned bool) {
 	at := slices.IndexFunc(f.jobs, func(job Job) bool { return !job.Grows && job.Noun == aTrainingJob && job.Key() == o.key() })
 	if at < 0 {
 		return s, 0, false
@@ -92,13 +97,13 @@ func (f *forecast) plannedStaff(r *run, o owner) (s staff, floor int, isPlanned 
 		}
 		s.all++
 		if !p.Optional {
-			floor++
+			minimum++
 		}
-		if its := r.fates[pod]; its != nil && its.bound != "" {
+		if its := r.outcomes[pod]; its != nil && its.bound != "" {
 			s.running++
 		}
 	}
-	return s, floor, true
+	return s, minimum, true
 }
 
 // single reports whether a pod is a workload by itself: Kueue evicts it without other pods.
@@ -130,8 +135,8 @@ func staffOf(pods []*corev1.Pod) map[types.NamespacedName]staff {
 	return found
 }
 
-// fate describes the outcome for an owner that loses pods. staff and floor are those of a training job.
-func (l loss) fate(s staff, floor int) string {
+// outcome describes what happens to an owner that loses pods. staff and minimum are those of a training job.
+func (l loss) outcome(s staff, minimum int) string {
 	name := shortName(l.owner.namespace, l.owner.name)
 	if len(l.again) > 0 && !l.master && l.workers+l.pods == 0 {
 		return fmt.Sprintf("%s %s recreates it, and it starts on %s%s", l.owner.kind, name, strings.Join(l.again, ", "), l.unless)
@@ -147,8 +152,8 @@ func (l loss) fate(s staff, floor int) string {
 		switch {
 		case l.master:
 			return fmt.Sprintf("job %s stops until its master has a place again", name)
-		case left < floor:
-			return fmt.Sprintf("job %s waits with %d of %d workers, below its floor of %d", name, left, s.all, floor)
+		case left < minimum:
+			return fmt.Sprintf("job %s waits with %d of %d workers, below its minimum of %d", name, left, s.all, minimum)
 		default:
 			return fmt.Sprintf("job %s continues with %d of %d workers", name, left, s.all)
 		}

@@ -18,26 +18,31 @@ func (f *forecast) merged(runs []*run) []*run {
 		return runs
 	}
 	first := make(map[string]*run, len(runs))
-	kept := runs[:0]
+	unique := runs[:0]
 	for _, r := range runs {
 		key := f.state(r)
 		if same := first[key]; same != nil {
 			same.join(r)
+			r.drop()
 			continue
 		}
 		first[key] = r
-		kept = append(kept, r)
+		unique = append(unique, r)
 	}
-	return kept
+	return unique
 }
 
 // state describes a run by everything that affects what follows. Equivalent nodes may have exchanged places. It is
 // computed after every attempt of the scheduler, and so consists of numbers instead of the texts that they stand for.
 func (f *forecast) state(r *run) string {
 	var waiting []uint64
-	for pod, fate := range r.fates {
-		if fate.bound == "" && r.cluster.Nominated(pod) == "" {
-			waiting = append(waiting, uint64(f.kindOf(pod, fate))<<32|uint64(f.numbers.of(string(fate.state))))
+	for pod, outcome := range r.outcomes {
+		if outcome.bound == "" && r.cluster.Nominated(pod) == "" {
+			state := string(outcome.state)
+			if outcome.gone {
+				state = "gone"
+			}
+			waiting = append(waiting, uint64(f.kindOf(pod, outcome))<<32|uint64(f.numbers.of(state)))
 		}
 	}
 	slices.Sort(waiting)
@@ -54,7 +59,7 @@ func (f *forecast) state(r *run) string {
 	for _, queue := range r.queues {
 		var kinds []uint64
 		for _, pod := range queue {
-			kinds = append(kinds, uint64(f.kindOf(pod, r.fates[pod])))
+			kinds = append(kinds, uint64(f.kindOf(pod, r.outcomes[pod])))
 		}
 		queues = append(queues, kinds)
 	}
@@ -64,6 +69,10 @@ func (f *forecast) state(r *run) string {
 		rest = append(rest, uint64(f.numbers.of(view.String())))
 	}
 	rest = append(rest, uint64(f.numbers.of(r.cluster.Claims())))
+	rest = append(rest, uint64(len(r.later)))
+	for _, step := range r.later {
+		rest = append(rest, uint64(step.job)) //nolint:gosec // It is an index.
+	}
 	for _, text := range r.endsOf() {
 		rest = append(rest, uint64(f.numbers.of(text)))
 	}
@@ -111,14 +120,14 @@ func (f *forecast) changes(r *run) map[string][]uint64 {
 	add := func(node string, kind uint64, pod uint32) {
 		changes[node] = append(changes[node], uint64(pod)<<changeBits|kind)
 	}
-	for pod, fate := range r.fates {
-		if fate.bound != "" {
-			add(fate.bound, hasPod, f.kindOf(pod, fate))
+	for pod, outcome := range r.outcomes {
+		if outcome.bound != "" {
+			add(outcome.bound, hasPod, f.kindOf(pod, outcome))
 		} else if node := r.cluster.Nominated(pod); node != "" {
-			add(node, keepsRoom, f.kindOf(pod, fate))
+			add(node, keepsRoom, f.kindOf(pod, outcome))
 		}
 	}
-	for _, l := range r.seated {
+	for _, l := range r.scheduled {
 		add(l.node, isSeat, f.kindOf(l.pod, nil))
 	}
 	for _, v := range r.lost {
@@ -174,8 +183,8 @@ func (f *forecast) distinct(r *run, choices []choice) []choice {
 }
 
 // kindOf is equal for equivalent pods: planned pods by their part and role, and replacements of victims by their owner.
-func (f *forecast) kindOf(pod *placement.Pod, fate *fate) uint32 {
-	key := kindKey{pod: pod, ofFate: fate != nil, replacement: fate != nil && fate.instead != nil}
+func (f *forecast) kindOf(pod *placement.Pod, outcome *podOutcome) uint32 {
+	key := kindKey{pod: pod, hasOutcome: outcome != nil, replacement: outcome != nil && outcome.instead != nil}
 	number, known := f.kindNumbers[key]
 	if !known {
 		number = f.numbers.of(f.describeKind(key))
@@ -186,8 +195,8 @@ func (f *forecast) kindOf(pod *placement.Pod, fate *fate) uint32 {
 
 // kindKey is what a pod's kind depends on.
 type kindKey struct {
-	pod                 *placement.Pod
-	ofFate, replacement bool
+	pod                     *placement.Pod
+	hasOutcome, replacement bool
 }
 
 func (f *forecast) describeKind(of kindKey) string {
@@ -195,7 +204,7 @@ func (f *forecast) describeKind(of kindKey) string {
 		word, _, _ := strings.Cut(p.Role, " ")
 		return fmt.Sprintf("%d %s %d %t %v", p.job, word, of.pod.Priority, p.Optional, claimNames(of.pod.Object()))
 	}
-	if !of.ofFate {
+	if !of.hasOutcome {
 		return "pod " + of.pod.String()
 	}
 	return fmt.Sprintf("%s %d %t", ownerOf(of.pod.Object()), of.pod.Priority, of.replacement)
@@ -204,8 +213,8 @@ func (f *forecast) describeKind(of kindKey) string {
 // join adds the results of another run in the same state.
 func (r *run) join(other *run) {
 	r.cut = r.cut || other.cut
-	for pod, theirs := range other.fates {
-		ours := r.fates[pod]
+	for pod, theirs := range other.outcomes {
+		ours := r.outcomes[pod]
 		if ours == nil {
 			continue // the replacement of another pod that is equivalent
 		}

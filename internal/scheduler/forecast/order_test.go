@@ -61,14 +61,14 @@ func evictionOf(a forecast.Answer, name string) *forecast.Eviction {
 func TestAVictimOfAnEarlierPodMayBeGoneBeforeTheNextIsTried(t *testing.T) {
 	s := inZones(map[string]string{"node-1": "a", "node-2": "a", "node-3": "b"},
 		noisy(forecasttest.Pod("noisy", "node-1", "3", 100, 0)), forecasttest.Pod("other", "node-3", "3", 1000, 0))
-	answer := forecast.Make(s, nil, batchJob(t, awayFrom))
+	answer := forecast.Run(s, nil, batchJob(t, awayFrom))
 	if e := evictionOf(answer, "other"); e == nil || e.Certain {
 		t.Errorf("the other pod may be evicted, or not: %+v\n%s", e, answer.Text())
 	}
 	if e := evictionOf(answer, "noisy"); e == nil || !e.Certain || len(answer.Approximate) > 0 {
 		t.Errorf("the noisy pod is evicted in any case: %+v, approximate %v", e, answer.Approximate)
 	}
-	says(t, answer, "node-2")
+	assertText(t, answer, "node-2")
 }
 
 // When the noisy pod has stopped, a pending pod may take node-2 before the second planned pod, which then evicts it.
@@ -82,7 +82,7 @@ func TestEveryPendingPodOfLowerPriorityMayTakeFreedRoom(t *testing.T) {
 			waits := forecasttest.Pod("waits", "", "3", 500, 86_000)
 			waits.Spec.Affinity = batchJob(t, awayFrom).Stages[0][0].Pods[0].Spec.Affinity
 			s.Pods = append(s.Pods, waits)
-			answer := forecast.Make(s, nil, batchJob(t, awayFrom))
+			answer := forecast.Run(s, nil, batchJob(t, awayFrom))
 			isReason := func(r forecast.Reason) bool { return r.Code == forecast.TooManyChoices }
 			if e := evictionOf(answer, "waits"); (e == nil || e.Certain) && !slices.ContainsFunc(answer.Approximate, isReason) {
 				t.Errorf("the pending pod may be evicted after it has taken node-2, or not: %+v\n%s", e, answer.Text())
@@ -96,7 +96,7 @@ func TestPendingPodsThatNoVictimMakesRoomForAreNoReason(t *testing.T) {
 	for i := range 300 {
 		s.Pods = append(s.Pods, forecasttest.Pod(fmt.Sprint("large-", i), "", "5", 500, i))
 	}
-	if answer := forecast.Make(s, nil, batchJob(t, "{template: {spec: {priorityClassName: high}}}")); len(answer.Approximate) > 0 {
+	if answer := forecast.Run(s, nil, batchJob(t, "{template: {spec: {priorityClassName: high}}}")); len(answer.Approximate) > 0 {
 		t.Errorf("approximate: %v", answer.Approximate)
 	}
 }
@@ -123,7 +123,7 @@ func TestAllNodesThatAPendingPodMayTakeAreFollowed(t *testing.T) {
 
 func TestAPendingPodThatFindsRoomNowMayTakeItFirst(t *testing.T) {
 	s := oneNode("4", forecasttest.Pod("just-created", "", "3", 0, 0))
-	answer := forecast.Make(s, nil, batchJob(t, "{template: {spec: {}}}"))
+	answer := forecast.Run(s, nil, batchJob(t, "{template: {spec: {}}}"))
 	if pod := answer.Pods[0]; pod.State != forecast.Waits || len(pod.Nodes) == 0 {
 		t.Errorf("the pod starts, or waits behind the other: %+v", pod)
 	}
@@ -141,6 +141,48 @@ func TestAPlannedPodThatWaitsTakesTheRoomThatALaterJobMakes(t *testing.T) {
 	}
 }
 
+// The master of the training job finds room at once. Its worker is created while the victim of the other job is stopping,
+// and takes the room that the victim leaves; or it is created when the other job's pod has started, and evicts that.
+func TestPodsThatFollowOthersAreCreatedWhileVictimsOfAnotherPlannedJobStop(t *testing.T) {
+	s := oneNode("4", forecasttest.Pod("lowest", "node-1", "4", 100, 0))
+	s.Nodes = append(s.Nodes, forecasttest.Node("node-2", "1"))
+	training := job(t, forecasttest.TrainingJob("training", "high", "high", 1, 1))
+	answers := forecast.All(s, []forecast.Job{named(t, "other", "{template: {spec: {priorityClassName: low}}}"), training})
+	for _, answer := range answers {
+		if len(answer.Approximate) > 0 {
+			t.Errorf("approximate: %v", answer.Approximate)
+		}
+	}
+	if e := evictionOf(answers[1], "the pod of other"); e == nil || e.Certain {
+		t.Errorf("the worker may evict the pod of the other job, or not: %+v\n%s", e, answers[1].Text())
+	}
+}
+
+// The important Job's pod comes after the planned one of little importance, and evicts it. There is room for both.
+func TestOnlyAPlannedPodWithAControllerIsScheduledAgainWhenAnotherEvictsIt(t *testing.T) {
+	for noun, want := range map[string]struct {
+		state   forecast.State
+		outcome string
+	}{
+		"pod": {forecast.Waits, "it is lost: nothing recreates it"},
+		"Job": {forecast.Starts, "Job first recreates it, and it starts on node-2"},
+	} {
+		s := oneNode("4")
+		s.Nodes = append(s.Nodes, forecasttest.Node("node-2", "4"))
+		s.Nodes[0].Labels["pool"] = "a"
+		first := named(t, "first", "{template: {spec: {priorityClassName: low, affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 100, preference: {matchExpressions: [{key: pool, operator: Exists}]}}]}}}}}")
+		first.Noun = noun
+		second := named(t, "second", "{template: {spec: {priorityClassName: high, nodeSelector: {pool: a}}}}")
+		answers := forecast.All(s, []forecast.Job{first, second})
+		if pod := answers[0].Pods[0]; pod.State != want.state {
+			t.Errorf("%s: %+v", noun, pod)
+		}
+		if e := evictionOf(answers[1], "the pod of first"); e == nil || e.Certain || e.Outcome != want.outcome {
+			t.Errorf("%s: %+v\n%s", noun, e, answers[1].Text())
+		}
+	}
+}
+
 func TestMoreVictimsThanAreNamedAreAReason(t *testing.T) {
 	s := oneNode("4")
 	s.Nodes = nil
@@ -149,7 +191,7 @@ func TestMoreVictimsThanAreNamedAreAReason(t *testing.T) {
 		s.Nodes = append(s.Nodes, forecasttest.Node(name, "4"))
 		s.Pods = append(s.Pods, forecasttest.Pod("low-"+name, name, "3", 100, 0))
 	}
-	answer := forecast.Make(s, nil, batchJob(t, "{template: {spec: {priorityClassName: high}}}"))
+	answer := forecast.Run(s, nil, batchJob(t, "{template: {spec: {priorityClassName: high}}}"))
 	if len(answer.Evicts) < 80 && !slices.ContainsFunc(answer.Approximate, func(r forecast.Reason) bool { return r.Code == forecast.TooManyChoices }) {
 		t.Errorf("%d of 80 possible victims are named, approximate %v", len(answer.Evicts), answer.Approximate)
 	}
@@ -161,7 +203,7 @@ func TestMoreOrdersOfVictimsThanAreTriedAreAReason(t *testing.T) {
 	for i := range 8 {
 		s.Pods = append(s.Pods, forecasttest.Pod(fmt.Sprint("low-", i), "node-1", fmt.Sprintf("%dm", 1000+i), 100, 0))
 	}
-	answer := forecast.Make(s, nil, batchJob(t, "{template: {spec: {priorityClassName: high, containers: [{name: main, resources: {requests: {cpu: 5}}}]}}}"))
+	answer := forecast.Run(s, nil, batchJob(t, "{template: {spec: {priorityClassName: high, containers: [{name: main, resources: {requests: {cpu: 5}}}]}}}"))
 	if !slices.ContainsFunc(answer.Approximate, func(r forecast.Reason) bool { return r.Code == forecast.TooManyChoices }) {
 		t.Errorf("approximate %v:\n%s", answer.Approximate, answer.Text())
 	}
@@ -173,7 +215,7 @@ func TestMoreCyclesOfAQueueThanAreFollowedAreAReason(t *testing.T) {
 		name := fmt.Sprint("large-", i)
 		waiting = append(waiting, forecasttest.Workload("Job", name, types.UID("job-"+name), forecasttest.Pod(name, "", fmt.Sprint(5+i), 0, 0), 2000, -20))
 	}
-	answer := forecast.Make(team(waiting), nil, taskJob(t, forecasttest.Task("high", "user-queue", "high", "3", 1)))
+	answer := forecast.Run(team(waiting), nil, taskJob(t, forecasttest.Task("high", "user-queue", "high", "3", 1)))
 	if !slices.ContainsFunc(answer.Approximate, func(r forecast.Reason) bool { return r.Code == forecast.TooManyChoices }) {
 		t.Errorf("approximate %v:\n%s", answer.Approximate, answer.Text())
 	}
@@ -185,7 +227,7 @@ func TestWhatAPendingPodEvictsWithoutThePlannedJobIsNotItsEviction(t *testing.T)
 	pending.Spec.NodeSelector = map[string]string{"zone": "b"}
 	s := inZones(map[string]string{"node-1": "a", "node-2": "b"},
 		forecasttest.Pod("ours", "node-1", "3", 100, 0), forecasttest.Pod("theirs", "node-2", "3", 100, 0), pending)
-	answer := forecast.Make(s, nil, batchJob(t, `{template: {spec: {priorityClassName: high, nodeSelector: {zone: a},
+	answer := forecast.Run(s, nil, batchJob(t, `{template: {spec: {priorityClassName: high, nodeSelector: {zone: a},
 		containers: [{name: main, resources: {requests: {cpu: 3}}}]}}}`))
 	if e := evictionOf(answer, "ours"); e == nil || !e.Certain {
 		t.Errorf("the job evicts the pod in its zone: %+v\n%s", e, answer.Text())
@@ -211,7 +253,7 @@ const twoOfTwo = `{parallelism: 2, completions: 2, template: {spec: {priorityCla
 // still stops, the new pod evicts little; afterwards it finds room on node-2.
 func TestAReplacementMayBeTriedWhileOtherVictimsStillStop(t *testing.T) {
 	for _, kind := range []string{"ReplicaSet", "StatefulSet"} {
-		answer := forecast.Make(twoVictims(kind), nil, batchJob(t, twoOfTwo))
+		answer := forecast.Run(twoVictims(kind), nil, batchJob(t, twoOfTwo))
 		if e := evictionOf(answer, "little"); e == nil || e.Certain {
 			t.Errorf("%s: the little pod may be evicted, or not: %+v\n%s", kind, e, answer.Text())
 		}
@@ -240,7 +282,7 @@ func TestAReplacementThatIsEvictedInTurnIsReplacedOnce(t *testing.T) {
 		stage.Stages = append(job.Stages, stage.Stages...)
 		job = stage
 	}
-	answer := forecast.Make(s, nil, job)
+	answer := forecast.Run(s, nil, job)
 	for _, name := range []string{"little-1", "little-2"} {
 		if e := evictionOf(answer, name); e == nil || e.Certain {
 			t.Errorf("one of the little pods is evicted, and not both: %+v\n%s", e, answer.Text())

@@ -10,6 +10,7 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/task"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
 )
 
 // owner is the object that a pod belongs to.
@@ -49,6 +50,16 @@ func ownerOf(pod *corev1.Pod) owner {
 		o.kind, o.name = "Deployment", strings.TrimSuffix(controller.Name, "-"+pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey])
 	case controller != nil:
 		o.kind, o.name = controller.Kind, controller.Name
+	}
+	return o
+}
+
+// ownerOf is the owner of a pod of the cluster, or of a planned pod, whose object does not name a controller that is
+// planned too.
+func (f *forecast) ownerOf(pod *placement.Pod) owner {
+	o := ownerOf(pod.Object())
+	if p, planned := f.planned[pod]; planned && o.kind == "" && !f.jobs[p.job].ofPods() {
+		return owner{kind: f.jobs[p.job].Noun, namespace: f.jobs[p.job].Namespace, name: f.jobs[p.job].Name}
 	}
 	return o
 }

@@ -26,22 +26,22 @@ func (r *run) place(lists ...[]*placement.Pod) []*run {
 	runs := r.each(starts)
 	for round := 0; ; round++ {
 		var next, cleared, early, ended []*run
-		for i, one := range runs {
-			ended = append(ended, r.ends(one, r.room(len(ended)+len(runs)-i-1))...)
+		for _, one := range runs {
+			ended = append(ended, r.ends(one)...)
 		}
 		runs = ended
-		for i, one := range runs {
-			early = append(early, r.early(one, r.room(len(early)+len(runs)-i-1)-1)...)
+		for _, one := range runs {
+			early = append(early, r.early(one)...)
 		}
 		if len(early) > 0 {
 			runs = r.merge(append(runs, early...))
 		}
-		for i, one := range runs {
+		for _, one := range runs {
 			if round == maxRounds && len(one.stoppingNodes()) > 0 {
 				one.cut = true
 				one.clear()
 			}
-			if ways := one.clearings(pods, r.room(len(next)+len(cleared)+len(runs)-i-1)); len(ways) > 0 {
+			if ways := one.clearings(pods); len(ways) > 0 {
 				cleared = append(cleared, ways...)
 			} else {
 				next = append(next, one)
@@ -63,30 +63,30 @@ func (r *run) place(lists ...[]*placement.Pod) []*run {
 // nominated node come before others. That makes a difference only if one of the others finds a node.
 func (r *run) retries(waiting []*placement.Pod) [][]*placement.Pod {
 	waiting = byPriority(waiting)
-	var kept, others []*placement.Pod
+	var nominated, others []*placement.Pod
 	for _, pod := range waiting {
 		if r.cluster.Nominated(pod) != "" {
-			kept = append(kept, pod)
+			nominated = append(nominated, pod)
 		} else {
 			others = append(others, pod)
 		}
 	}
-	asked := r.cluster.Clone()
-	finds := func(pod *placement.Pod) bool { return found(asked.Schedule(pod)) }
-	if len(kept) == 0 || !slices.ContainsFunc(others, finds) {
+	dryRun := r.cluster.Clone()
+	finds := func(pod *placement.Pod) bool { return found(dryRun.Schedule(pod)) }
+	if len(nominated) == 0 || !slices.ContainsFunc(others, finds) {
 		return [][]*placement.Pod{waiting}
 	}
-	return [][]*placement.Pod{kept, others}
+	return [][]*placement.Pod{nominated, others}
 }
 
 // opportunists are pods of the cluster, those of one kind in a list, that find room now though they are less important
 // than a planned pod that waits, or that evict others. Their order is not known, as room may be reserved on other nodes
 // than theirs.
 func (r *run) opportunists(pods []*placement.Pod) [][]*placement.Pod {
-	exposed := slices.ContainsFunc(r.waiting(pods), func(pod *placement.Pod) bool { return r.fates[pod] != nil })
-	asked := r.cluster.Clone()
+	exposed := slices.ContainsFunc(r.waiting(pods), func(pod *placement.Pod) bool { return r.outcomes[pod] != nil })
+	dryRun := r.cluster.Clone()
 	return r.pending(r.lesser, func(pod *placement.Pod) bool {
-		d := asked.Schedule(pod)
+		d := dryRun.Schedule(pod)
 		return exposed && d.Kind == placement.Bound || d.Kind == placement.Preempts
 	})
 }
@@ -94,15 +94,15 @@ func (r *run) opportunists(pods []*placement.Pod) [][]*placement.Pod {
 // unsettled are pending pods of the cluster, those of one kind in a list, that the scheduler has not tried since
 // something changed: they find a node before any planned pod does, or after it.
 func (r *run) unsettled() [][]*placement.Pod {
-	asked := r.cluster.Clone()
-	return r.pending(slices.Concat(r.competitors, r.lesser), func(pod *placement.Pod) bool { return found(asked.Schedule(pod)) })
+	dryRun := r.cluster.Clone()
+	return r.pending(slices.Concat(r.competitors, r.lesser), func(pod *placement.Pod) bool { return found(dryRun.Schedule(pod)) })
 }
 
 // findNow are those of the pods that find a node or victims in the cluster as it is.
 func (r *run) findNow(pods []*placement.Pod) map[*placement.Pod]bool {
-	asked := r.cluster.Clone()
+	dryRun := r.cluster.Clone()
 	all := map[*placement.Pod]bool{}
-	for _, kind := range r.pending(pods, func(pod *placement.Pod) bool { return found(asked.Schedule(pod)) }) {
+	for _, kind := range r.pending(pods, func(pod *placement.Pod) bool { return found(dryRun.Schedule(pod)) }) {
 		for _, pod := range kind {
 			all[pod] = true
 		}
@@ -142,16 +142,14 @@ func (s splitter) each(runs []*run) []*run {
 	var done []*run // with empty queues
 	for len(runs) > 0 {
 		var next []*run
-		for i, r := range runs {
-			others := len(done) + len(next) + len(runs) - i - 1
-			ways := r.nexts(s.room(others))
+		for _, r := range runs {
+			ways := r.nexts()
 			if len(ways) == 0 {
 				done = append(done, r)
 				continue
 			}
-			before := len(next)
-			for j, way := range ways {
-				next = append(next, way.schedule(way.pod, s.room(others+len(next)-before+len(ways)-j-1))...)
+			for _, way := range ways {
+				next = append(next, way.schedule(way.pod)...)
 			}
 		}
 		runs = s.merge(next)
@@ -165,15 +163,19 @@ type way struct {
 	pod *placement.Pod
 }
 
-// nexts are the possible continuations of a run: with the first pod of each of its queues, at most the given number.
-func (r *run) nexts(most int) []way {
+// nexts are the possible continuations of a run: with the first pod of each of its queues.
+func (r *run) nexts() []way {
+	if len(r.later) > 0 {
+		r.begin(r)
+	}
 	r.queues = slices.DeleteFunc(r.queues, func(queue []*placement.Pod) bool { return len(queue) == 0 })
 	if len(r.queues) == 0 {
 		return nil
 	}
-	r.cut = r.cut || most < len(r.queues)
+	follow := min(r.room(), len(r.queues))
+	r.cut = r.cut || follow < len(r.queues)
 	ways := []way{{run: r}}
-	for range min(most, len(r.queues)) - 1 {
+	for range follow - 1 {
 		ways = append(ways, way{run: r.fork()})
 	}
 	for i := range ways {
@@ -183,10 +185,10 @@ func (r *run) nexts(most int) []way {
 	return ways
 }
 
-// schedule tries one pod, in one run for each equal choice, up to a maximum number of runs.
-func (r *run) schedule(pod *placement.Pod, most int) []*run {
-	*r.tries++
-	f := r.fates[pod]
+// schedule tries one pod, in one run for each equal choice.
+func (r *run) schedule(pod *placement.Pod) []*run {
+	r.tries++
+	f := r.outcomes[pod]
 	if why := unscheduled(pod.Object()); f != nil && why != "" {
 		f.state, f.why = Waits, why
 		return []*run{r}
@@ -199,10 +201,10 @@ func (r *run) schedule(pod *placement.Pod, most int) []*run {
 	if found(d) {
 		choices = r.choices(r.cluster, pod, d, len(r.views)-1)
 	}
-	others := r.sooner(pod, choices, most-1)
+	others := r.sooner(pod, choices)
 	early, mayWait := r.unnoticed(pod, choices)
 	wait := func(r *run) *run {
-		if its := r.fates[pod]; its != nil {
+		if its := r.outcomes[pod]; its != nil {
 			its.state, its.why = Waits, ""
 		}
 		return r
@@ -211,7 +213,7 @@ func (r *run) schedule(pod *placement.Pod, most int) []*run {
 	case len(choices)+len(early) == 0:
 		return append(others, wait(r))
 	case found(d) && !mayWait:
-	case most-len(others) < 2:
+	case r.room() < 2:
 		r.cut = true
 	default:
 		others = append(others, wait(r.fork()))
@@ -219,15 +221,15 @@ func (r *run) schedule(pod *placement.Pod, most int) []*run {
 	if d.Kind == placement.Preempts {
 		choices = r.laggingChoices(pod, choices)
 	}
-	return append(r.follow(pod, union(choices, early), max(most-len(others), 1)), others...)
+	return append(r.follow(pod, union(choices, early)), others...)
 }
 
-// follow applies equal choices, in one run each, up to a maximum number of runs.
-func (r *run) follow(pod *placement.Pod, choices []choice, most int) []*run {
+// follow applies equal choices, in one run each.
+func (r *run) follow(pod *placement.Pod, choices []choice) []*run {
 	distinct := r.distinct(r, choices)
-	follow := min(most, len(distinct))
+	follow := min(r.room(), len(distinct))
 	r.cut = r.cut || follow < len(distinct)
-	if f := r.fates[pod]; f != nil {
+	if f := r.outcomes[pod]; f != nil {
 		for _, left := range choices {
 			r.possible(left, f)
 		}
@@ -259,9 +261,9 @@ func unscheduled(pod *corev1.Pod) string {
 
 // take applies a decision: it binds the pod, or its victims begin to stop and the pod is nominated for the node.
 func (r *run) take(pod *placement.Pod, c choice, equal []choice) {
-	f := r.fates[pod]
+	f := r.outcomes[pod]
 	if f == nil { // a pending pod of the cluster: it evicts others for the planned job if it could not without it
-		f = &fate{job: r.job, role: "pending pod " + pod.String()}
+		f = &podOutcome{job: r.job, role: "pending pod " + pod.String()}
 		if r.independent[pod] {
 			f.job = noJob
 		}
@@ -271,11 +273,11 @@ func (r *run) take(pod *placement.Pod, c choice, equal []choice) {
 		r.cluster.AddPod(pod, c.node)
 		if slices.Contains(r.competitors, pod) {
 			r.competitors = slices.DeleteFunc(r.competitors, func(p *placement.Pod) bool { return p == pod })
-			r.seated = append(r.seated, located{pod, c.node})
+			r.scheduled = append(r.scheduled, located{pod, c.node})
 		}
 		if slices.Contains(r.lesser, pod) {
 			r.lesser = slices.DeleteFunc(r.lesser, func(p *placement.Pod) bool { return p == pod })
-			r.seated = append(r.seated, located{pod, c.node})
+			r.scheduled = append(r.scheduled, located{pod, c.node})
 		}
 		f.state, f.bound = Starts, c.node
 		f.after = append(f.after, r.stoppedOn(c.node, f)...)
@@ -290,8 +292,8 @@ func (r *run) take(pod *placement.Pod, c choice, equal []choice) {
 			continue
 		}
 		r.lost = append(r.lost, victim{pod: v, node: c.node, job: f.job, by: f.role, chosen: spared(v, equal)})
-		if theirs := r.fates[v]; theirs != nil { // planned too, and less important
-			theirs.state, theirs.bound, theirs.why = Waits, "", "it makes room for others"
+		if theirs := r.outcomes[v]; theirs != nil { // planned too, and less important
+			theirs.state, theirs.bound, theirs.gone, theirs.why = Waits, "", theirs.alone, "it makes room for others"
 		}
 	}
 }

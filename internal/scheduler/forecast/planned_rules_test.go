@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -16,7 +17,7 @@ import (
 func TestAPlannedBudgetMakesAnEvictionApproximate(t *testing.T) {
 	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
 	for class, want := range map[string]int{"high": 1, "low": 0} { // the latter waits
-		answer := forecast.Make(full().With([]runtime.Object{budget}), nil, batchJob(t, "{template: {spec: {priorityClassName: "+class+"}}}"))
+		answer := forecast.Run(full().With([]runtime.Object{budget}), nil, batchJob(t, "{template: {spec: {priorityClassName: "+class+"}}}"))
 		if noted := len(reasonsWith(answer, forecast.PlannedUnknown)); noted != want {
 			t.Errorf("%s: noted %d times: %v\n%s", class, noted, answer.Approximate, answer.Text())
 		}
@@ -31,12 +32,29 @@ func TestAPlannedLimitRangeMayAdmitWhatIsRejectedNow(t *testing.T) {
 		return pod
 	})[0]
 	now := oneNode("8")
-	if answer := forecast.Make(now, nil, rejected); answer.Pods[0].State == forecast.Starts {
+	if answer := forecast.Run(now, nil, rejected); answer.Pods[0].State == forecast.Starts {
 		t.Errorf("without the LimitRange it starts:\n%s", answer.Text())
 	}
 	limits := &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "limits"}}
-	answer := forecast.Make(now.With([]runtime.Object{limits}), nil, rejected)
+	answer := forecast.Run(now.With([]runtime.Object{limits}), nil, rejected)
 	if answer.Pods[0].State != forecast.Starts || len(reasonsWith(answer, forecast.PlannedUnknown)) == 0 {
 		t.Errorf("with it %v, approximate %v:\n%s", answer.Pods[0].State, answer.Approximate, answer.Text())
+	}
+}
+
+// TestAPlannedQuotaMayCountBeforeOrAfterThePods has a quota of the plan, which rejects nothing before it is counted.
+func TestAPlannedQuotaMayCountBeforeOrAfterThePods(t *testing.T) {
+	for hard, want := range map[string]forecast.State{"1": forecast.Rejected, "5": forecast.Starts} { // two pods are there
+		quota := &corev1.ResourceQuota{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "few"},
+			Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse(hard)}},
+		}
+		answer := forecast.Run(full().With([]runtime.Object{quota}), nil, batchJob(t, "{template: {spec: {priorityClassName: high}}}"))
+		if pod := answer.Pods[0]; pod.State != want || len(pod.Nodes) != 2 || len(answer.Approximate) > 0 || answer.MaySpareAll != (want == forecast.Rejected) {
+			t.Errorf("%s pods: %s on %v, approximate: %v\n%s", hard, pod.State, pod.Nodes, answer.Approximate, answer.Text())
+		}
+		if want == forecast.Rejected {
+			assertText(t, answer, "may preempt, and may be rejected", "depending on the order of creation: exceeded quota: few")
+		}
 	}
 }

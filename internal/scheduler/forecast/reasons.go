@@ -19,30 +19,33 @@ type ReasonCode string
 
 // The reasons. What each means is in docs/guides/will-my-job-preempt-anyone.md.
 const (
-	NotAllRead       ReasonCode = "not-readable"       // objects that the account may not list
-	TooManyChoices   ReasonCode = "too-many-choices"   // equal choices of the scheduler, or pods that wait, beyond what is followed
-	MissingClass     ReasonCode = "missing-class"      // a class that is not there
-	MissingNamespace ReasonCode = "missing-namespace"  // a namespace that is not there
-	NotModelled      ReasonCode = "not-modelled"       // what a pod uses and the engine does not know
-	OtherScheduler   ReasonCode = "other-scheduler"    // pods that kube-scheduler does not place
-	BoundDirectly    ReasonCode = "bound-directly"     // spec.nodeName: the kubelet decides
-	QuotaOrder       ReasonCode = "quota-order"        // several jobs for what is left of a ResourceQuota
-	CreationOrder    ReasonCode = "creation-order"     // pods that are made one after another, beside those of another job
-	QuotaMayFree     ReasonCode = "quota-may-free"     // a ResourceQuota that evictions give room in
-	FairSharing      ReasonCode = "fair-sharing"       // Kueue's configuration of fair sharing is assumed
-	UsageBasedOrder  ReasonCode = "usage-based-order"  // AdmissionFairSharing
-	QueueTopology    ReasonCode = "topology"           // a flavor with a topology
-	PriorityBoost    ReasonCode = "priority-boost"     // numbers that Kueue may add to priorities
-	OthersAdmitted   ReasonCode = "others-admitted"    // workloads ahead, whose pods are not known
-	InvalidQueue     ReasonCode = "invalid-queue"      // a ClusterQueue that cannot be understood
-	PodsNotFound     ReasonCode = "pods-not-found"     // a workload that has admitted more pods than were found
-	PlannedUnknown   ReasonCode = "planned-unknown"    // planned before it, and not known until apply
-	OtherClusters    ReasonCode = "other-clusters"     // MultiKueue: another cluster runs the job
-	NodesRequested   ReasonCode = "nodes-requested"    // a ProvisioningRequest: nodes may be made for the job
-	MayGrow          ReasonCode = "autoscaler"         // an autoscaler may add nodes
-	ReadyTimeout     ReasonCode = "ready-timeout"      // Kueue evicts workloads whose pods are not ready in time
-	WebhookNotCalled ReasonCode = "webhook-not-called" // webhooks that a dry run would have called
-	UntestedVersion  ReasonCode = "untested-version"   // a version of Kubernetes with which the forecast was not compared
+	NotAllRead       ReasonCode = "not-readable"        // objects that the account may not list
+	TooManyChoices   ReasonCode = "too-many-choices"    // equal choices of the scheduler, or pods that wait, beyond what is followed
+	MissingClass     ReasonCode = "missing-class"       // a class that is not there
+	MissingNamespace ReasonCode = "missing-namespace"   // a namespace that is not there
+	NotModelled      ReasonCode = "not-modelled"        // what a pod uses and the engine does not know
+	OtherScheduler   ReasonCode = "other-scheduler"     // pods that kube-scheduler does not place
+	BoundDirectly    ReasonCode = "bound-directly"      // spec.nodeName: the kubelet decides
+	QuotaOrder       ReasonCode = "quota-order"         // several jobs for what is left of a ResourceQuota
+	CreationOrder    ReasonCode = "creation-order"      // planned jobs of which it is not known which come first, and that are too many to follow all orders
+	QuotaMayFree     ReasonCode = "quota-may-free"      // a ResourceQuota that evictions give room in
+	FairSharing      ReasonCode = "fair-sharing"        // Kueue's configuration of fair sharing is assumed
+	UsageBasedOrder  ReasonCode = "usage-based-order"   // AdmissionFairSharing
+	QueueTopology    ReasonCode = "topology"            // a flavor with a topology
+	PriorityBoost    ReasonCode = "priority-boost"      // numbers that Kueue may add to priorities
+	OthersAdmitted   ReasonCode = "others-admitted"     // workloads ahead, whose pods are not known
+	InvalidQueue     ReasonCode = "invalid-queue"       // a ClusterQueue that cannot be understood
+	PodsNotFound     ReasonCode = "pods-not-found"      // a workload that has admitted more pods than were found
+	PlannedUnknown   ReasonCode = "planned-unknown"     // planned before it, and not known until apply
+	OtherClusters    ReasonCode = "other-clusters"      // MultiKueue: another cluster runs the job
+	NodesRequested   ReasonCode = "nodes-requested"     // a ProvisioningRequest: nodes may be made for the job
+	MayGrow          ReasonCode = "autoscaler"          // an autoscaler may add nodes
+	KueueSettings    ReasonCode = "kueue-configuration" // Kueue's configuration is assumed, or not modelled
+	DeviceQuota      ReasonCode = "device-quota"        // devices of claims that Kueue counts as resources
+	WorkloadSlices   ReasonCode = "workload-slices"     // a Workload that takes over the quota of another
+	ReadyTimeout     ReasonCode = "ready-timeout"       // Kueue evicts workloads whose pods are not ready in time
+	WebhookNotCalled ReasonCode = "webhook-not-called"  // webhooks that a dry run would have called
+	UntestedVersion  ReasonCode = "untested-version"    // a version of Kubernetes with which the forecast was not compared
 )
 
 // ReasonCodes are all codes, in the order of the guide.
@@ -50,7 +53,7 @@ func ReasonCodes() []ReasonCode {
 	return []ReasonCode{
 		NotAllRead, TooManyChoices, MissingClass, MissingNamespace, NotModelled, OtherScheduler, BoundDirectly, CreationOrder, QuotaOrder,
 		QuotaMayFree, WebhookNotCalled, PodsNotFound, FairSharing, UsageBasedOrder, QueueTopology, PriorityBoost, OthersAdmitted, InvalidQueue, PlannedUnknown,
-		OtherClusters, NodesRequested, MayGrow, ReadyTimeout, UntestedVersion,
+		OtherClusters, NodesRequested, MayGrow, KueueSettings, DeviceQuota, WorkloadSlices, ReadyTimeout, UntestedVersion,
 	}
 }
 

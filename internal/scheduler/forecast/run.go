@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/podadmission"
 )
 
 // maxRounds bounds how often pods are tried again after others have stopped: each round binds or evicts a pod.
@@ -22,14 +23,14 @@ type run struct {
 	views []placement.Budgets
 	cut   bool
 	splitter
-	fates  map[*placement.Pod]*fate
-	lost   []victim
-	others []victim // pods that may stop too, by choices that were not followed
+	outcomes map[*placement.Pod]*podOutcome
+	lost     []victim
+	others   []victim // pods that may stop too, by choices that were not followed
 	// competitors are pending pods of the cluster that come before planned ones: they are tried again whenever room
 	// becomes free.
 	competitors []*placement.Pod
 	lesser      []*placement.Pod // pending pods of the cluster with lower priority
-	seated      []located        // pods of the cluster that were pending and have found a node
+	scheduled   []located        // pods of the cluster that were pending and have found a node
 	// independent are pending pods of the cluster that find a node or victims without the planned jobs.
 	independent map[*placement.Pod]bool
 	// succeeds reports, for the Jobs of evicted pods for which it matters, whether those end with exit code 0. It is not
@@ -39,10 +40,15 @@ type run struct {
 	queues [][]*placement.Pod
 	from   int // the queue from which the last pod was taken
 	job    int // the number of the job whose pods are being placed
+	// apiServer has admitted the planned pods. It is not changed.
+	apiServer *podadmission.Controller
+	// later are the steps that begin when the steps of their jobs before them have, of jobs created at the same time. It is
+	// not changed, but replaced.
+	later []step
 }
 
-// fate is the outcome for a planned pod, or for the replacement of a victim.
-type fate struct {
+// podOutcome is the outcome for a planned pod, or for the replacement of a victim.
+type podOutcome struct {
 	job     int
 	role    string
 	state   State
@@ -54,7 +60,12 @@ type fate struct {
 	bound   string   // its node; "" while it waits
 	// instead is the victim that it replaces; nil for a planned pod.
 	instead *placement.Pod
+	// alone is true for a pod that no controller creates again, and gone if it has been evicted.
+	alone, gone bool
 }
+
+// waits reports whether the scheduler may try the pod again.
+func (f *podOutcome) waits() bool { return f.state == Waits && f.bound == "" && !f.gone }
 
 // victim is a pod that is stopping or gone, so that others can start.
 type victim struct {
@@ -73,9 +84,7 @@ func (v victim) evicted() bool { return !v.queue && !v.failed && v.job != noJob 
 
 // splitter decides how runs split and join.
 type splitter struct {
-	most int // number of runs that are followed at a time
-	// tries is how often pods were tried in all runs.
-	tries *int
+	*budget
 	// merge joins runs that have come to the same state.
 	merge func([]*run) []*run
 	// distinct removes choices that lead to the same state as others.
@@ -83,20 +92,29 @@ type splitter struct {
 	// kind is equal for pending pods of the cluster that the scheduler does not distinguish.
 	kind func(*placement.Pod) string
 	// early are the runs in which replacements of victims are tried before other victims are gone.
-	early func(r *run, most int) []*run
-	// ends are the runs, at most the given number, in which the evicted pods of Jobs fail or succeed.
-	ends func(r *run, most int) []*run
+	early func(r *run) []*run
+	// ends are the runs in which the evicted pods of Jobs fail or succeed.
+	ends func(r *run) []*run
+	// begin adds the pods of later steps that can begin to the queues of a run.
+	begin func(r *run)
 }
 
-// maxTries bounds how often the scheduler is asked in all runs before no more of them split: at most some ten seconds of work.
-const maxTries = 100_000
+// budget bounds the runs of one forecast, whichever of its loops they are in.
+type budget struct {
+	most     int // number of runs that are followed at a time
+	followed int // number of runs that are followed now
+	tries    int // how often pods were tried in all runs
+}
 
-// room is the number of runs into which one may split, beside others.
-func (s splitter) room(others int) int {
-	if *s.tries > maxTries {
+// maxTries bounds how often pods are tried in all runs before no more of them split: at most some five seconds of work.
+const maxTries = 50_000
+
+// room is the number of runs into which one may split, itself included.
+func (b *budget) room() int {
+	if b.tries > maxTries {
 		return 1
 	}
-	return max(s.most-others, 1)
+	return max(b.most-b.followed+1, 1)
 }
 
 // view notes the current state of the budgets, if it differs from the last one.
@@ -111,7 +129,7 @@ func (r *run) view() {
 func (r *run) waiting(pods []*placement.Pod) []*placement.Pod {
 	queue := slices.Clone(r.competitors)
 	for _, pod := range slices.Concat(pods, r.unbound()) {
-		if f := r.fates[pod]; f != nil && f.bound == "" && f.state == Waits && !slices.Contains(queue, pod) {
+		if f := r.outcomes[pod]; f != nil && f.waits() && !slices.Contains(queue, pod) {
 			queue = append(queue, pod)
 		}
 	}
@@ -122,34 +140,38 @@ func (r *run) waiting(pods []*placement.Pod) []*placement.Pod {
 // of victims.
 func (r *run) unbound() []*placement.Pod {
 	var pods []*placement.Pod
-	for pod, f := range r.fates {
-		if f.state == Waits && f.bound == "" {
+	for pod, f := range r.outcomes {
+		if f.waits() {
 			pods = append(pods, pod)
 		}
 	}
 	slices.SortFunc(pods, func(a, b *placement.Pod) int {
-		x, y := r.fates[a], r.fates[b]
+		x, y := r.outcomes[a], r.outcomes[b]
 		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.String(), b.String()), cmp.Compare(x.job, y.job), cmp.Compare(x.role, y.role))
 	})
 	return pods
 }
 
-// fork copies a run.
+// fork copies a run, and both are followed.
 func (r *run) fork() *run {
+	r.followed++
 	other := *r
 	other.cluster = r.cluster.Clone()
-	other.fates = make(map[*placement.Pod]*fate, len(r.fates))
+	other.outcomes = make(map[*placement.Pod]*podOutcome, len(r.outcomes))
 	other.lost = slices.Clone(r.lost)
 	other.others = slices.Clone(r.others)
 	other.competitors = slices.Clone(r.competitors)
 	other.lesser = slices.Clone(r.lesser)
 	other.views = slices.Clone(r.views)
 	other.queues = slices.Clone(r.queues)
-	other.seated = slices.Clone(r.seated)
-	for pod, f := range r.fates {
+	other.scheduled = slices.Clone(r.scheduled)
+	for pod, f := range r.outcomes {
 		copied := *f
 		copied.after = slices.Clone(f.after)
-		other.fates[pod] = &copied
+		other.outcomes[pod] = &copied
 	}
 	return &other
 }
+
+// drop says that a run is not followed any more.
+func (r *run) drop() { r.followed-- }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/configuration"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
 )
@@ -38,6 +39,10 @@ type Snapshot struct {
 	// RulesPlanned is true if objects that affect admission are planned with the jobs, so that no dry run has applied
 	// them.
 	RulesPlanned bool
+	// Barred are the controllers, by their UIDs, whose new pods the API server rejects, as dry runs say.
+	Barred map[types.UID]bool
+	// PlannedAccounts are the ServiceAccounts that are planned with the jobs.
+	PlannedAccounts []types.NamespacedName
 	// Objects that spread pods without spread constraints of their own.
 	Services               []*corev1.Service
 	ReplicationControllers []*corev1.ReplicationController
@@ -53,7 +58,7 @@ type Snapshot struct {
 	BatchJobs []*batchv1.Job
 	// Queues are Kueue's objects; nil if they were not read, which suffices for jobs without a queue.
 	Queues *Queues
-	// Jobs is further information about running training jobs. It is optional; see Answer.Asks.
+	// Jobs is further information about running training jobs. It is optional; see Answer.NeedsConfigMaps.
 	Jobs map[types.NamespacedName]TrainingJob
 	// Deletions are objects that a plan deletes: their pods and Workloads are gone when the planned jobs start.
 	Deletions []Deletion
@@ -73,6 +78,11 @@ type Queues struct {
 	// TopologiesUnread is the missing permission if Topologies could not be read; "" if they were.
 	TopologiesUnread string
 	Workloads        []*kueue.Workload
+	// Configuration is Kueue's; nil where it is not known.
+	Configuration *configuration.Configuration
+	// ConfigurationUnread is why Kueue's configuration is not known, or not all of it; "" if it is. Where it is empty, no
+	// Configuration means Kueue's defaults.
+	ConfigurationUnread string
 }
 
 // TrainingJob is the content of a training job's ConfigMaps.

@@ -16,14 +16,14 @@ import (
 
 // step is a stage of a job after the decision of its queue.
 type step struct {
-	job       int
-	pods      []*placement.Pod // submitted to the scheduler
-	held      []*placement.Pod // waiting in their queue
-	rejected  []rejection
-	suspended []*placement.Pod // of a Job that is created suspended
-	rulings   []ruling
-	order     []*placement.Pod // all pods, in the order of their creation
-	ends      []*placement.Pod // pods of earlier steps that have ended when this one begins
+	job        int
+	pods       []*placement.Pod // submitted to the scheduler
+	held       []*placement.Pod // waiting in their queue
+	rejected   []rejection
+	suspended  []*placement.Pod // of a Job that is created suspended
+	admissions []admissionResult
+	order      []*placement.Pod // all pods, in the order of their creation
+	ends       []*placement.Pod // pods of earlier steps that have ended when this one begins
 }
 
 // rejection is a pod that the API server does not accept.
@@ -32,8 +32,8 @@ type rejection struct {
 	why *podadmission.Refusal
 }
 
-// ruling is the decision of a queue about a part.
-type ruling struct {
+// admissionResult is the decision of a queue about a part.
+type admissionResult struct {
 	part Part
 	admission
 }
@@ -72,38 +72,38 @@ func (f *forecast) kinds(pods []*placement.Pod) [][]*placement.Pod {
 // prepare stops the pods that make room in queues, and returns the pods of a step that go to the scheduler.
 func (f *forecast) prepare(r *run, s step) []*placement.Pod {
 	r.job = s.job
-	mark := func(pod *placement.Pod, as fate) {
-		as.job, as.role = s.job, f.planned[pod].Role
-		r.fates[pod] = &as
+	mark := func(pod *placement.Pod, as podOutcome) {
+		as.job, as.role, as.alone = s.job, f.planned[pod].Role, f.jobs[s.job].ofPods()
+		r.outcomes[pod] = &as
 	}
 	if f.blocked(r, s) {
 		for _, pod := range s.order {
-			mark(pod, fate{state: Follows})
+			mark(pod, podOutcome{state: Follows})
 		}
 		return nil
 	}
 	r.end(s.ends)
 	for _, pod := range s.held {
-		mark(pod, fate{state: Queued})
+		mark(pod, podOutcome{state: Queued})
 	}
 	for _, one := range s.rejected {
-		mark(one.pod, fate{state: Rejected, why: one.why.Message, passing: one.why.Passing})
+		mark(one.pod, podOutcome{state: Rejected, why: one.why.Message, passing: one.why.Passing})
 	}
 	for _, pod := range s.suspended {
-		mark(pod, fate{state: Suspended})
+		mark(pod, podOutcome{state: Suspended})
 	}
 	for _, pod := range s.pods {
-		mark(pod, fate{state: Waits})
+		mark(pod, podOutcome{state: Waits})
 	}
-	for _, ruling := range s.rulings {
-		f.stopEvicted(r, s, ruling)
+	for _, result := range s.admissions {
+		f.stopEvicted(r, s, result)
 	}
 	return s.pods
 }
 
 // blocked reports whether the pods of a step are not created because pods of an earlier stage of the job have not started.
 func (f *forecast) blocked(r *run, s step) bool {
-	for pod, p := range r.fates {
+	for pod, p := range r.outcomes {
 		if planned, ok := f.planned[pod]; ok && p.job == s.job && !planned.Optional && p.state != Starts {
 			return true
 		}
@@ -113,7 +113,7 @@ func (f *forecast) blocked(r *run, s step) bool {
 
 // stopEvicted stops the pods of workloads that lose their quota to a part. If the quota is free only when they have
 // stopped, the part's pods start after them. Otherwise the part's pods may start while they are still on their nodes.
-func (f *forecast) stopEvicted(r *run, s step, to ruling) {
+func (f *forecast) stopEvicted(r *run, s step, to admissionResult) {
 	for _, e := range slices.Concat(to.others, to.evicted) {
 		f.noteMissingPods(e.name)
 		holds := f.queues.holdsUntilStopped(e.name)
@@ -124,7 +124,7 @@ func (f *forecast) stopEvicted(r *run, s step, to ruling) {
 			}
 			for _, pod := range s.pods {
 				if to.part.index(f.planned[pod].Role) >= 0 {
-					r.fates[pod].after = append(r.fates[pod].after, victim{pod: l.pod, node: l.node, job: r.job, queue: true})
+					r.outcomes[pod].after = append(r.outcomes[pod].after, victim{pod: l.pod, node: l.node, job: r.job, queue: true})
 				}
 			}
 		}
@@ -135,9 +135,9 @@ func (f *forecast) stopEvicted(r *run, s step, to ruling) {
 func (f *forecast) podsOf(r *run, workload types.NamespacedName) []located {
 	var found []located
 	if p, ok := f.queues.planned[workload]; ok {
-		for pod, fate := range r.fates {
-			if of := f.planned[pod]; fate.bound != "" && of.job == p.number && p.part.index(of.Role) >= 0 {
-				found = append(found, located{pod, fate.bound})
+		for pod, outcome := range r.outcomes {
+			if of := f.planned[pod]; outcome.bound != "" && of.job == p.number && p.part.index(of.Role) >= 0 {
+				found = append(found, located{pod, outcome.bound})
 			}
 		}
 		slices.SortFunc(found, func(a, b located) int { // they stop in this order
@@ -197,10 +197,10 @@ func (f *forecast) replacements(r *run) []*placement.Pod {
 	return f.replaceNow(r, atOnce)
 }
 
-// early are the runs, at most the given number, in which replacements of victims are tried before other victims are
+// early are the runs in which replacements of victims are tried before other victims are
 // gone: now or, where a controller waits until its own victim is gone, when those of one node are. There is no run for
 // replacements that find no node by then: they wait, and are tried again.
-func (f *forecast) early(r *run, most int) (runs []*run) {
+func (f *forecast) early(r *run) (runs []*run) {
 	nodes := r.stoppingNodes()
 	if len(nodes) == 0 {
 		return nil
@@ -221,16 +221,19 @@ func (f *forecast) early(r *run, most int) (runs []*run) {
 		if len(ready) == 0 {
 			continue
 		}
+		full := r.room() < 2
 		then := r.fork()
 		then.clearNodes(func(other string) bool { return other == node })
 		pods := f.replaceNow(then, ready)
-		asked := then.cluster.Clone()
+		dryRun := then.cluster.Clone()
 		decides := func(kinds ...placement.Kind) bool {
-			return slices.ContainsFunc(pods, func(pod *placement.Pod) bool { return slices.Contains(kinds, asked.Schedule(pod).Kind) })
+			return slices.ContainsFunc(pods, func(pod *placement.Pod) bool { return slices.Contains(kinds, dryRun.Schedule(pod).Kind) })
 		}
 		switch {
 		case !decides(placement.Bound, placement.Preempts):
-		case len(runs) >= most:
+			then.drop()
+		case full:
+			then.drop()
 			r.cut = r.cut || decides(placement.Preempts)
 		default:
 			then.queues = [][]*placement.Pod{byPriority(pods)}
@@ -251,7 +254,7 @@ func replacesStopping(pod *corev1.Pod) bool {
 // Jobs do after their back-off.
 func (f *forecast) toReplace(r *run) (atOnce, later []victim) {
 	replaced := map[*placement.Pod]bool{}
-	for _, one := range r.fates {
+	for _, one := range r.outcomes {
 		if one.instead != nil {
 			replaced[one.instead] = true
 		}
@@ -266,7 +269,7 @@ func (f *forecast) toReplace(r *run) (atOnce, later []victim) {
 			}
 		}
 		switch {
-		case !v.evicted() || replaced[v.pod] || r.fates[v.pod] != nil || !f.remade(v.pod.Object(), losses):
+		case !v.evicted() || replaced[v.pod] || r.outcomes[v.pod] != nil || !f.recreates(v.pod.Object(), losses) || f.overQuota(r, v.pod.Object()):
 		case f.backsOff(v.pod.Object()) && !succeeds:
 			later = append(later, v)
 		default:
@@ -280,16 +283,16 @@ func (f *forecast) toReplace(r *run) (atOnce, later []victim) {
 func (f *forecast) replaceNow(r *run, victims []victim) []*placement.Pod {
 	var pods []*placement.Pod
 	for _, v := range victims {
-		pod := f.cluster.Pod(anew(v.pod.Object()))
+		pod := f.cluster.Pod(replacementPod(v.pod.Object()))
 		pod.Started = f.started
-		r.fates[pod] = &fate{job: v.job, role: "what is made again in the place of " + v.pod.String(), state: Waits, instead: v.pod}
+		r.outcomes[pod] = &podOutcome{job: v.job, role: "what is made again in the place of " + v.pod.String(), state: Waits, instead: v.pod}
 		pods = append(pods, pod)
 	}
 	return pods
 }
 
-// anew is the pod that the owner of a victim creates in its place.
-func anew(pod *corev1.Pod) *corev1.Pod {
+// replacementPod is the pod that the owner of a victim creates in its place.
+func replacementPod(pod *corev1.Pod) *corev1.Pod {
 	again := *pod
 	again.UID, again.Spec.NodeName = "", ""
 	again.Status = corev1.PodStatus{}

@@ -20,7 +20,7 @@ func (r *run) stops(pod *placement.Pod) bool {
 }
 
 // stoppedOn are the pods that had to stop on a node before this pod could start there.
-func (r *run) stoppedOn(node string, f *fate) []victim {
+func (r *run) stoppedOn(node string, f *podOutcome) []victim {
 	var found []victim
 	for _, v := range r.lost {
 		if v.stopped && v.node == node && (v.job == f.job || v.job == noJob) && !slices.ContainsFunc(f.after, func(a victim) bool { return a.pod == v.pod }) {
@@ -55,7 +55,7 @@ func (r *run) clearNodes(on func(node string) bool) {
 
 // clearings are the sets of nodes whose stopping pods may be gone when the scheduler runs again: all nodes or, if that
 // makes a difference, only one of them, as pods take different times to stop. None if nothing is stopping.
-func (r *run) clearings(pods []*placement.Pod, most int) []*run {
+func (r *run) clearings(pods []*placement.Pod) []*run {
 	nodes := r.stoppingNodes()
 	if len(nodes) == 0 {
 		return nil
@@ -63,7 +63,7 @@ func (r *run) clearings(pods []*placement.Pod, most int) []*run {
 	ways := []*run{r}
 	if len(nodes) > 1 && r.orderMatters(pods) {
 		unlike := r.unlike(nodes)
-		follow := min(most-1, len(unlike))
+		follow := min(r.room()-1, len(unlike))
 		r.cut = r.cut || follow < len(unlike)
 		for _, node := range unlike[:follow] {
 			way := r.fork()
@@ -82,11 +82,12 @@ func (r *run) afterQueues(pods []*placement.Pod) []*run {
 		return []*run{r}
 	}
 	still := r.fork()
-	return append(r.clearings(pods, r.most), still)
+	return append(r.clearings(pods), still)
 }
 
 // orderMatters reports whether a pod that waits for its victims could go to another node if other pods stop before
-// them, given all other nominated pods on their nodes.
+// them, given all other nominated pods on their nodes; or whether the first of several pods that starts decides where the
+// others can.
 func (r *run) orderMatters(pods []*placement.Pod) bool {
 	then := r.cluster.Clone()
 	for _, v := range r.lost {
@@ -95,9 +96,12 @@ func (r *run) orderMatters(pods []*placement.Pod) bool {
 		}
 	}
 	waiting := r.waiting(pods)
+	if shareClaims(waiting) {
+		return true
+	}
 	for _, pod := range waiting {
-		kept := then.Nominated(pod) // "" before its first try
-		if slices.ContainsFunc(then.Fits(pod), func(node string) bool { return node != kept }) {
+		nominated := then.Nominated(pod) // "" before its first try
+		if slices.ContainsFunc(then.Fits(pod), func(node string) bool { return node != nominated }) {
 			return true
 		}
 	}
@@ -106,7 +110,7 @@ func (r *run) orderMatters(pods []*placement.Pod) bool {
 
 // stop stops a pod for another reason than preemption.
 func (r *run) stop(pod *placement.Pod, node string) {
-	gone := func(v victim) bool { return v.pod == pod && v.stopped && r.fates[pod] == nil }
+	gone := func(v victim) bool { return v.pod == pod && v.stopped && r.outcomes[pod] == nil }
 	if r.stops(pod) || slices.ContainsFunc(r.lost, gone) { // the scheduler has evicted it before its queue does
 		return
 	}

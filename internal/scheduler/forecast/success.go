@@ -33,8 +33,8 @@ func (f *forecast) maySucceed(v victim) *batchv1.Job {
 	return job
 }
 
-// ends splits a run by whether the evicted pods of each Job fail or succeed, into at most the given number.
-func (f *forecast) ends(r *run, most int) []*run {
+// ends splits a run by whether the evicted pods of each Job fail or succeed.
+func (f *forecast) ends(r *run) []*run {
 	for _, v := range r.lost {
 		job := f.maySucceed(v)
 		if job == nil {
@@ -43,15 +43,14 @@ func (f *forecast) ends(r *run, most int) []*run {
 		if _, decided := r.succeeds[job.UID]; decided {
 			continue
 		}
-		if most < 2 {
+		if r.room() < 2 {
 			r.cut = true
 			r.succeeds = with(r.succeeds, job.UID, false)
 			continue
 		}
 		other := r.fork()
 		r.succeeds, other.succeeds = with(r.succeeds, job.UID, false), with(r.succeeds, job.UID, true)
-		failed := f.ends(r, most-1)
-		return append(failed, f.ends(other, max(most-len(failed), 1))...)
+		return append(f.ends(r), f.ends(other)...)
 	}
 	return []*run{r}
 }

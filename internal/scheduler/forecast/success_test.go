@@ -38,7 +38,7 @@ func TestAnEvictedPodThatSucceedsIsNotReplacedByAJobThatReplacesFailedPods(t *te
 	for behaviour, c := range map[string]struct {
 		spec    batchv1.JobSpec
 		certain bool // that its new pod evicts the other
-		fate    string
+		outcome string
 	}{
 		"a Job that ignores disruptions creates a pod, unless the first succeeds": {
 			batchv1.JobSpec{Completions: new(int32(1)), PodFailurePolicy: policy(batchv1.PodFailurePolicyActionIgnore)},
@@ -59,13 +59,13 @@ func TestAnEvictedPodThatSucceedsIsNotReplacedByAJobThatReplacesFailedPods(t *te
 		},
 	} {
 		t.Run(behaviour, func(t *testing.T) {
-			answer := forecast.Make(savingJob(c.spec), nil, batchJob(t, `{template: {spec: {priorityClassName: high, nodeSelector: {kubernetes.io/hostname: node-1},
+			answer := forecast.Run(savingJob(c.spec), nil, batchJob(t, `{template: {spec: {priorityClassName: high, nodeSelector: {kubernetes.io/hostname: node-1},
 				containers: [{name: main, resources: {requests: {cpu: 3}}}]}}}`))
 			if e := evictionOf(answer, "little"); e == nil || e.Certain != c.certain || len(answer.Approximate) > 0 {
 				t.Errorf("certain %t is wanted of the other pod's eviction: %+v, approximate %v\n%s", c.certain, e, answer.Approximate, answer.Text())
 			}
-			if e := evictionOf(answer, "saves"); e == nil || !e.Certain || !strings.HasSuffix(e.Fate, c.fate) {
-				t.Errorf("the pod is evicted in any case, and %q: %+v", c.fate, e)
+			if e := evictionOf(answer, "saves"); e == nil || !e.Certain || !strings.HasSuffix(e.Outcome, c.outcome) {
+				t.Errorf("the pod is evicted in any case, and %q: %+v", c.outcome, e)
 			}
 		})
 	}
@@ -80,12 +80,12 @@ func TestAJobFailsByItsPolicyUnlessTheEvictedPodSucceeds(t *testing.T) {
 	other.OwnerReferences = s.Pods[0].OwnerReferences
 	s.Pods, s.Nodes = append(s.Pods, other), append(s.Nodes, forecasttest.Node("node-3", "4"))
 	s.BatchJobs[0].Spec.Parallelism, s.BatchJobs[0].Status.Active = new(int32(2)), 2
-	answer := forecast.Make(s, nil, batchJob(t, `{template: {spec: {priorityClassName: high, nodeSelector: {kubernetes.io/hostname: node-1},
+	answer := forecast.Run(s, nil, batchJob(t, `{template: {spec: {priorityClassName: high, nodeSelector: {kubernetes.io/hostname: node-1},
 		containers: [{name: main, resources: {requests: {cpu: 3}}}]}}}`))
 	if e := evictionOf(answer, "other"); e == nil || e.Certain {
 		t.Errorf("the Job's other pod stops if the Job fails: %+v\n%s", e, answer.Text())
 	}
-	if e := evictionOf(answer, "saves"); e == nil || !strings.HasSuffix(e.Fate, "unless it exits with code 0") {
+	if e := evictionOf(answer, "saves"); e == nil || !strings.HasSuffix(e.Outcome, "unless it exits with code 0") {
 		t.Errorf("the evicted pod: %+v", e)
 	}
 }
@@ -104,7 +104,7 @@ func TestThatAPlannedPodMaySucceedWhenAnotherJobEvictsItIsAReason(t *testing.T) 
 			t.Fatal(err)
 		}
 		low.Object = object
-		got := reasonsWith(forecast.Make(s, []forecast.Job{low}, high), forecast.NotModelled)
+		got := reasonsWith(forecast.Run(s, []forecast.Job{low}, high), forecast.NotModelled)
 		if (len(got) > 0) != noted || noted && !strings.Contains(got[0].Text, "exits with code 0") {
 			t.Errorf("%s: %+v", spec, got)
 		}

@@ -39,7 +39,7 @@ func full() *forecast.Snapshot {
 	return s
 }
 
-func says(t *testing.T, answer forecast.Answer, lines ...string) {
+func assertText(t *testing.T, answer forecast.Answer, lines ...string) {
 	t.Helper()
 	text := answer.Summary() + "\n" + answer.Text()
 	for _, line := range lines {
@@ -52,9 +52,9 @@ func says(t *testing.T, answer forecast.Answer, lines ...string) {
 func TestWhatTheAPIServerMakesOfPodsDecides(t *testing.T) {
 	const important = "{template: {spec: {priorityClassName: high}}}"
 	for behaviour, c := range map[string]struct {
-		given func(s *forecast.Snapshot)
-		job   string
-		says  []string
+		given    func(s *forecast.Snapshot)
+		job      string
+		wantText []string
 	}{
 		"requests of a LimitRange make pods evict": {func(s *forecast.Snapshot) {
 			s.LimitRanges = []*corev1.LimitRange{{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "limits"}, Spec: corev1.LimitRangeSpec{
@@ -64,6 +64,9 @@ func TestWhatTheAPIServerMakesOfPodsDecides(t *testing.T) {
 		"a quota that is used up lets no pod be created": {func(s *forecast.Snapshot) {
 			s.Quotas = []*corev1.ResourceQuota{{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "team"}, Spec: corev1.ResourceQuotaSpec{
 				Hard: corev1.ResourceList{corev1.ResourceRequestsCPU: forecasttest.CPU("8")[corev1.ResourceCPU]},
+			}, Status: corev1.ResourceQuotaStatus{
+				Hard: corev1.ResourceList{corev1.ResourceRequestsCPU: forecasttest.CPU("8")[corev1.ResourceCPU]},
+				Used: corev1.ResourceList{corev1.ResourceRequestsCPU: forecasttest.CPU("6")[corev1.ResourceCPU]},
 			}}}
 		}, important, []string{"will wait", "refused the pod, by the API server: exceeded quota: team, requested: requests.cpu=3, used: requests.cpu=6, limited: requests.cpu=8"}},
 		"a namespace that enforces a level rejects pods for good": {func(s *forecast.Snapshot) {
@@ -113,7 +116,7 @@ template:
 		t.Run(behaviour, func(t *testing.T) {
 			s := full()
 			c.given(s)
-			says(t, forecast.Make(s, nil, batchJob(t, c.job)), c.says...)
+			assertText(t, forecast.Run(s, nil, batchJob(t, c.job)), c.wantText...)
 		})
 	}
 }
@@ -126,15 +129,15 @@ func TestAJobBeyondItsBackoffLimitFailsWithAllItsPods(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "frail", UID: types.UID("job-frail")},
 		Spec:       batchv1.JobSpec{BackoffLimit: new(int32(0))},
 	}}
-	answer := forecast.Make(s, nil, batchJob(t, "{template: {spec: {priorityClassName: high}}}"))
-	says(t, answer, "Job frail fails: its backoffLimit of 0 is exceeded")
+	answer := forecast.Run(s, nil, batchJob(t, "{template: {spec: {priorityClassName: high}}}"))
+	assertText(t, answer, "Job frail fails: its backoffLimit of 0 is exceeded")
 	if len(answer.Evicts) != 2 {
 		t.Errorf("both of its pods stop: %+v", answer.Evicts)
 	}
 	s.BatchJobs[0].Spec.PodFailurePolicy = &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{
 		Action: batchv1.PodFailurePolicyActionIgnore, OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{{Type: corev1.DisruptionTarget}},
 	}}}
-	says(t, forecast.Make(s, nil, batchJob(t, "{template: {spec: {priorityClassName: high}}}")), "Job frail recreates it")
+	assertText(t, forecast.Run(s, nil, batchJob(t, "{template: {spec: {priorityClassName: high}}}")), "Job frail recreates it")
 }
 
 func TestAGangMayEvictMoreThanABudgetAllowsWhenItsControllerIsLate(t *testing.T) {
@@ -149,7 +152,7 @@ func TestAGangMayEvictMoreThanABudgetAllowsWhenItsControllerIsLate(t *testing.T)
 		Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}},
 		Status:     policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: 1},
 	}}
-	answer := forecast.Make(s, nil, batchJob(t, "{parallelism: 2, completions: 2, template: {spec: {priorityClassName: high}}}"))
+	answer := forecast.Run(s, nil, batchJob(t, "{parallelism: 2, completions: 2, template: {spec: {priorityClassName: high}}}"))
 	var named []string
 	for _, e := range answer.Evicts {
 		if e.Certain {
@@ -171,7 +174,7 @@ func TestAGangOnManyEqualNodesIsFollowedToTheEnd(t *testing.T) {
 		s.Nodes = append(s.Nodes, forecasttest.Node(name, "4"))
 		s.Pods = append(s.Pods, forecasttest.Pod("low-"+name, name, "3", 1000, 0))
 	}
-	answer := forecast.Make(s, nil, batchJob(t, "{parallelism: 8, completions: 8, template: {spec: {priorityClassName: high}}}"))
+	answer := forecast.Run(s, nil, batchJob(t, "{parallelism: 8, completions: 8, template: {spec: {priorityClassName: high}}}"))
 	if answer.Outcome != forecast.Preempts || len(answer.Approximate) > 0 {
 		t.Fatalf("got %s, approximate %v", answer.Outcome, answer.Approximate)
 	}
@@ -185,12 +188,12 @@ func TestAWorkloadsPodsAreFoundByTheAnnotationOfKueue(t *testing.T) {
 	s.Pods[0].Annotations = map[string]string{kueue.WorkloadAnnotation: "jobset-jobs"}
 	w := forecasttest.Workload("JobSet", "jobs", "set-uid", s.Pods[0], 100, 1)
 	s.Queues = forecasttest.Queues("3", w)
-	answer := forecast.Make(s, nil, taskJob(t, forecasttest.Task("x", "user-queue", "high", "3", 1)))
+	answer := forecast.Run(s, nil, taskJob(t, forecasttest.Task("x", "user-queue", "high", "3", 1)))
 	if answer.Outcome != forecast.Preempts || len(answer.Evicts) != 1 || !slices.Equal(answer.Evicts[0].Pods, []string{"default/set-0"}) {
 		t.Errorf("got %s: %+v\n%s", answer.Outcome, answer.Evicts, answer.Text())
 	}
 	s.Pods[0].Annotations = nil
-	answer = forecast.Make(s, nil, taskJob(t, forecasttest.Task("x", "user-queue", "high", "3", 1)))
+	answer = forecast.Run(s, nil, taskJob(t, forecasttest.Task("x", "user-queue", "high", "3", 1)))
 	if !slices.ContainsFunc(answer.Approximate, func(r forecast.Reason) bool { return r.Code == forecast.PodsNotFound }) {
 		t.Errorf("pods that are not found are a reason: %v", answer.Approximate)
 	}

@@ -21,9 +21,24 @@ func (a Answer) Summary() string {
 	evicts := slices.ContainsFunc(a.Evicts, func(e Eviction) bool { return !e.Own })
 	switch a.Outcome {
 	case Never:
+		if a.Exists && !slices.ContainsFunc(a.Pods, func(p PodForecast) bool { return p.State != Rejected }) {
+			return name + " exists, and its changes are rejected"
+		}
 		return name + " can never run"
 	case Pends:
-		if evicts {
+		if len(a.grouped(Rejected)) > 0 && !slices.ContainsFunc(a.Pods, PodForecast.surelyWaits) {
+			return name + a.perhapsRejected(evicts)
+		}
+		if slices.ContainsFunc(a.Pods, func(p PodForecast) bool { return p.expires }) && !slices.ContainsFunc(a.Pods, PodForecast.surelyWaits) {
+			return name + " will preempt, and may reach its deadline before it starts"
+		}
+		perhaps := slices.ContainsFunc(a.Queues, func(s QueueStatus) bool { return s.Perhaps })
+		switch {
+		case perhaps && evicts:
+			return name + " may preempt others, or wait"
+		case perhaps:
+			return name + " may wait"
+		case evicts:
 			return name + " will preempt, and still wait"
 		}
 		if slices.ContainsFunc(a.Pods, func(p PodForecast) bool { return p.State == NotAdmitted }) {
@@ -35,9 +50,24 @@ func (a Answer) Summary() string {
 			return name + " may preempt"
 		}
 		return name + " will preempt"
-	default:
-		return name + " will start without evicting any pods"
+	case Fits:
+		if a.Exists && len(a.Pods) == 0 {
+			return name + " exists, and gets no new pods"
+		}
 	}
+	return name + " will start without evicting any pods"
+}
+
+// perhapsRejected is the summary of a job whose pods a quota rejects if others are created before them.
+func (a Answer) perhapsRejected(evicts bool) string {
+	rejected := " be rejected"
+	if slices.ContainsFunc(a.Pods, func(p PodForecast) bool { return p.State == Starts }) {
+		rejected = " be rejected in part"
+	}
+	if evicts {
+		return " may preempt, and may" + rejected
+	}
+	return " may" + rejected
 }
 
 // Text is the answer in lines: the decisions of its queue, the evictions and the outcomes for the evicted jobs, where
@@ -47,20 +77,37 @@ func (a Answer) Text() string {
 	for _, s := range a.Queues {
 		t.line("queue", s.text(len(a.Queues) > 1))
 	}
-	t.evictions(a.Evicts, a.MaySpareAll)
+	if a.Exists && slices.ContainsFunc(a.Pods, func(p PodForecast) bool { return p.State != Rejected }) {
+		t.line("", fmt.Sprintf("%s exists: its pods stay, and these are added", shortName(a.Namespace, a.Name)))
+	}
+	if len(a.Adopts) > 0 {
+		t.line("", fmt.Sprintf("%s takes over %s", shortName(a.Namespace, a.Name), join(a.Adopts)))
+	}
+	t.evictions(a)
 	t.starts(a.Pods)
 	for _, pod := range a.Pods {
-		if pod.State == Waits && len(pod.Nodes) > 0 {
+		switch {
+		case len(pod.Nodes) == 0:
+		case pod.expires:
+			t.line("perhaps", fmt.Sprintf("%s %s, or its job fails before: %s", pod.Role, pod.where(), pod.Why))
+		case pod.State == Queued:
+			t.line("perhaps", pod.Role+" "+pod.where()+", or it waits for quota")
+		case pod.State == Follows:
+			t.line("perhaps", pod.Role+" "+pod.where()+", or it is not created before others run")
+		case pod.State == Waits:
 			t.line("perhaps", pod.Role+" "+pod.where()+", or it waits: the scheduler breaks a tie")
+		}
+		if pod.State == Rejected && len(pod.Nodes) > 0 {
+			t.line("perhaps", fmt.Sprintf("%s %s, or the API server refuses it, depending on the order of creation: %s", pod.Role, pod.where(), pod.Why))
 		}
 	}
 	for _, row := range a.Alike {
 		t.line("", join(runs(row))+" are interchangeable")
 	}
-	for _, group := range a.grouped(Waits) {
+	for _, group := range a.grouped(Waits, func(p PodForecast) bool { return !p.expires }) {
 		t.line("waits", join(group.roles)+": "+group.why)
 	}
-	for _, group := range a.grouped(Rejected) {
+	for _, group := range a.grouped(Rejected, PodForecast.surelyWaits) {
 		t.line("refused", join(group.roles)+", by the API server: "+group.why)
 	}
 	for _, group := range a.grouped(NotAdmitted) {
@@ -82,7 +129,7 @@ func (a Answer) Text() string {
 	if a.Estimate != nil {
 		t.line("expects", a.Estimate.text(a.AsOf))
 	}
-	for _, name := range a.Counting {
+	for _, name := range a.Assumed {
 		t.line("", fmt.Sprintf("counting %s, planned before it", name))
 	}
 	for _, name := range a.Beside {
@@ -120,51 +167,69 @@ func (t *text) line(word, rest string) {
 	t.lines = append(t.lines, strings.TrimRight(fmt.Sprintf("  %-8s%s", word, rest), " "))
 }
 
-func (s Standing) text(several bool) string {
+func (s QueueStatus) text(several bool) string {
 	of := ""
 	if several {
 		of = join(s.Roles) + " "
 	}
-	if s.Admitted {
-		text := fmt.Sprintf("%sadmitted by ClusterQueue %s", of, s.ClusterQueue)
-		if len(s.Flavors) > 0 {
-			text += " with quota of " + join(s.Flavors)
-		}
-		if s.Borrows {
-			text += ", borrowed from its cohort"
-		}
-		if s.Pods < len(s.Roles) {
-			text += fmt.Sprintf(", with %d of %d pods", s.Pods, len(s.Roles))
-		}
-		if len(s.Checks) > 0 {
-			text += "; it starts when admission checks are ready: " + join(s.Checks)
-		}
-		return text
+	switch {
+	case s.Admitted:
+		return of + s.admittedText()
+	case s.Perhaps && s.Why == "":
+		return of + s.admittedText() + ", if other planned jobs do not reach their queues first"
+	case s.Perhaps:
+		return fmt.Sprintf("%s%s; or waits, %s, if other planned jobs reach their queues first: %s", of, s.admittedText(), s.place(), s.Why)
 	}
 	where := "LocalQueue " + s.Queue
 	if s.ClusterQueue != "" {
 		where = "ClusterQueue " + s.ClusterQueue
 	}
-	place := "first in line"
-	if n := len(s.Ahead); n > 0 {
-		place = fmt.Sprintf("behind %d: %s", n, some(s.Ahead, maxAhead))
-	}
-	verb := "waits in"
 	if s.Never {
-		verb = "is never admitted by"
-		place = "even if it were the only one"
+		return fmt.Sprintf("%sis never admitted by %s, even if it were the only one: %s", of, where, s.Why)
 	}
-	return fmt.Sprintf("%s%s %s, %s: %s", of, verb, where, place, s.Why)
+	return fmt.Sprintf("%swaits in %s, %s: %s", of, where, s.place(), s.Why)
+}
+
+// place is that of a part which waits in its queue.
+func (s QueueStatus) place() string {
+	if n := len(s.Ahead); n > 0 {
+		return fmt.Sprintf("behind %d: %s", n, some(s.Ahead, maxAhead))
+	}
+	return "first in line"
+}
+
+// admittedText describes how a part is admitted.
+func (s QueueStatus) admittedText() string {
+	text := "admitted by ClusterQueue " + s.ClusterQueue
+	if len(s.Flavors) > 0 {
+		text += " with quota of " + join(s.Flavors)
+	}
+	if s.Borrows {
+		text += ", borrowed from its cohort"
+	}
+	if s.Pods < len(s.Roles) {
+		text += fmt.Sprintf(", with %d of %d pods", s.Pods, len(s.Roles))
+	}
+	if len(s.Checks) > 0 {
+		text += "; it starts when admission checks are ready: " + join(s.Checks)
+	}
+	if s.ReadyTimeout > 0 {
+		text += fmt.Sprintf("; evicted and queued again %s after its admission if not all of its pods are ready", s.ReadyTimeout)
+	}
+	return text
 }
 
 // evictions are a line each; the candidates among which the scheduler chooses share one line.
-func (t *text) evictions(all []Eviction, maySpareAll bool) {
+func (t *text) evictions(a Answer) {
 	var uncertain []Eviction
 	var lines []string
-	for _, e := range all {
-		if e.Certain {
+	for _, e := range a.Evicts {
+		switch {
+		case e.Certain:
 			lines = append(lines, e.text())
-		} else {
+		case e.Workload:
+			lines = append(lines, e.text()+" (perhaps: the order in which the planned jobs reach their queues decides)")
+		default:
 			uncertain = append(uncertain, e)
 		}
 	}
@@ -179,7 +244,7 @@ func (t *text) evictions(all []Eviction, maySpareAll bool) {
 		}
 		note := " (tie)"
 		switch {
-		case maySpareAll && len(names) > 1:
+		case a.MaySpareAll && len(names) > 1:
 			note = " (tie), or none of them"
 		case len(names) == 1:
 			note = " (perhaps: a tie may spare it)"
@@ -205,9 +270,9 @@ func (e Eviction) what() string {
 
 func (e Eviction) text() string {
 	if e.Workload {
-		return fmt.Sprintf("workload %s (priority %d): %s", e.what(), e.Priority, e.Fate)
+		return fmt.Sprintf("workload %s (priority %d): %s", e.what(), e.Priority, e.Outcome)
 	}
-	return fmt.Sprintf("%s (priority %d) on %s: %s", e.what(), e.Priority, e.Node, e.Fate)
+	return fmt.Sprintf("%s (priority %d) on %s: %s", e.what(), e.Priority, e.Node, e.Outcome)
 }
 
 // starts are the pods that start, in one line, grouped by place and time.
@@ -266,16 +331,21 @@ func (p PodForecast) where() string {
 	}
 }
 
+// surelyWaits reports whether a pod does not start, whatever is created first.
+func (p PodForecast) surelyWaits() bool { return p.State != Starts && len(p.Nodes) == 0 }
+
 // group is a list of pods with the same text.
 type group struct {
 	roles []string
 	why   string
 }
 
-func (a Answer) grouped(state State) []group {
+// grouped are the pods of a state that meet all conditions, those with the same reason together.
+func (a Answer) grouped(state State, conditions ...func(PodForecast) bool) []group {
 	var groups []group
 	for _, pod := range a.Pods {
-		if pod.State != state {
+		fails := func(condition func(PodForecast) bool) bool { return !condition(pod) }
+		if pod.State != state || slices.ContainsFunc(conditions, fails) {
 			continue
 		}
 		if at := slices.IndexFunc(groups, func(g group) bool { return g.why == pod.Why }); at >= 0 {

@@ -9,12 +9,13 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/quota"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/topology"
 )
 
-// setTopologies tells the engine of what decides where Kueue places pods: topologies, nodes, and the pods that it does
-// not place itself. Where no flavor has a topology, nothing is to be told.
+// setTopologies gives the engine what decides where Kueue places pods: topologies, nodes, and the pods that it does
+// not place itself. Where no flavor has a topology, it does nothing.
 func (q *queues) setTopologies(s *Snapshot) {
 	if !slices.ContainsFunc(s.Queues.Flavors, func(f *kueue.ResourceFlavor) bool { return f.Spec.TopologyName != nil }) {
 		return
@@ -113,12 +114,43 @@ func domainsOf(a *kueue.TopologyAssignment) domains {
 	return all
 }
 
-// besideQueues reports whether planned jobs have pods that do not go through a queue.
-func besideQueues(jobs []Job) bool {
-	return slices.ContainsFunc(jobs, func(j Job) bool {
-		return slices.ContainsFunc(j.Stages, func(stage Stage) bool {
-			return slices.ContainsFunc(stage, func(p Part) bool { return p.Queue == "" && len(p.Pods) > 0 })
-		})
+// podsBesideQueues are the pods of planned jobs that do not go through a queue.
+func podsBesideQueues(jobs []Job) []*corev1.Pod {
+	var pods []*corev1.Pod
+	for _, job := range jobs {
+		for _, stage := range job.Stages {
+			for _, part := range stage {
+				if part.Queue != "" {
+					continue
+				}
+				for _, pod := range part.Pods {
+					pods = append(pods, pod.Pod)
+				}
+			}
+		}
+	}
+	return pods
+}
+
+// sharesNodes reports whether planned pods that do not go through a queue may run on nodes of a flavor's topology.
+func (q *queues) sharesNodes(flavor *kueue.ResourceFlavor) bool {
+	if len(q.beside) == 0 {
+		return false
+	}
+	at := indexOf(q.objects.Topologies, "", string(*flavor.Spec.TopologyName))
+	if at < 0 {
+		return true
+	}
+	levels := levelsOf(q.objects.Topologies[at])
+	var nodes []*corev1.Node
+	for _, node := range q.snapshot.Nodes {
+		if topology.Selects(flavor.Spec.NodeLabels, levels, node.Labels) {
+			nodes = append(nodes, node)
+		}
+	}
+	return len(nodes) > 0 && slices.ContainsFunc(q.beside, func(pod *corev1.Pod) bool {
+		_, never := placement.Never(pod, nodes)
+		return !never
 	})
 }
 
@@ -136,7 +168,7 @@ func (q *queues) noteTopologies(a admission, others bool) {
 		case q.objects.TopologiesUnread != "":
 			q.notes.add(QueueTopology, "ResourceFlavor "+name, "ResourceFlavor %s has a topology, and topologies could not be read (%s)",
 				name, q.objects.TopologiesUnread)
-		case q.beside:
+		case q.sharesNodes(flavor):
 			q.notes.add(QueueTopology, "ResourceFlavor "+name, "ResourceFlavor %s has a topology, and pods of other planned jobs may take or free room there before Kueue places the pods", name)
 		case len(a.checks) > 0:
 			q.notes.add(QueueTopology, "ResourceFlavor "+name, "ResourceFlavor %s has a topology, and an admission check may delay or change the places of the pods", name)
@@ -163,5 +195,6 @@ func (q *queues) flavorsAround(name string) []string {
 			}
 		}
 	}
-	return names
+	slices.Sort(names)
+	return slices.Compact(names)
 }

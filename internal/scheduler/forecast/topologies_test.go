@@ -88,7 +88,7 @@ func TestAFlavorOfTwoResourcesIsNamedOnce(t *testing.T) {
 		pod.Spec.Containers[0].Resources.Requests[corev1.ResourceMemory] = resource.MustParse("1Gi")
 		return pod
 	})[0]
-	if answer := forecast.Make(s, nil, job); !strings.Contains(answer.Text(), "admitted by ClusterQueue team with quota of any\n") {
+	if answer := forecast.Run(s, nil, job); !strings.Contains(answer.Text(), "admitted by ClusterQueue team with quota of any\n") {
 		t.Error(answer.Text())
 	}
 }
@@ -98,7 +98,7 @@ func TestPodsGoToTheDomainsThatKueueGivesThem(t *testing.T) {
 		others            []*kueue.Workload
 		pods              int
 		annotation, value string
-		nodes, says       string
+		nodes, wantText   string
 		approximate       bool
 	}{
 		"one rack is required": {
@@ -113,26 +113,46 @@ func TestPodsGoToTheDomainsThatKueueGivesThem(t *testing.T) {
 			pods:   5, annotation: kueue.PodSetPreferredTopologyAnnotation, value: rackLabel, nodes: "r0-0 r0-1 r1-0",
 		},
 		"no rack can ever hold them": {
-			pods: 5, annotation: kueue.PodSetRequiredTopologyAnnotation, value: rackLabel, says: `topology "racks" allows to fit only 4 out of 5 pod(s)`,
+			pods: 5, annotation: kueue.PodSetRequiredTopologyAnnotation, value: rackLabel, wantText: `topology "racks" allows to fit only 4 out of 5 pod(s)`,
 		},
 		"no topology has the level": {
-			pods: 1, annotation: kueue.PodSetRequiredTopologyAnnotation, value: "example.com/block", says: `Flavor "any" does not contain the requested level`,
+			pods: 1, annotation: kueue.PodSetRequiredTopologyAnnotation, value: "example.com/block", wantText: `Flavor "any" does not contain the requested level`,
 		},
 		"a workload of lower priority makes room": {
 			others: []*kueue.Workload{placedOn("one", "r0-0", 100), placedOn("two", "r1-0", 1000)},
-			pods:   4, annotation: kueue.PodSetRequiredTopologyAnnotation, value: rackLabel, nodes: "r0-0 r0-1", says: "job-one",
-			approximate: true, // whoever is evicted may get what is left
+			pods:   4, annotation: kueue.PodSetRequiredTopologyAnnotation, value: rackLabel, nodes: "r0-0 r0-1", wantText: "job-one",
+			approximate: true, // an evicted workload may get what is left
 		},
 	} {
-		answer := forecast.Make(racks(c.others...), nil, taskOn(t, c.pods, c.annotation, c.value))
+		answer := forecast.Run(racks(c.others...), nil, taskOn(t, c.pods, c.annotation, c.value))
 		if got := nodesOf(&answer); c.nodes != "" && got != c.nodes {
 			t.Errorf("%s: the pods go to %q, not %q:\n%s", name, got, c.nodes, answer.Text())
 		}
-		if text := answer.Text(); !strings.Contains(text, c.says) {
-			t.Errorf("%s: %q is not in\n%s", name, c.says, text)
+		if text := answer.Text(); !strings.Contains(text, c.wantText) {
+			t.Errorf("%s: %q is not in\n%s", name, c.wantText, text)
 		}
 		if len(answer.Approximate) > 0 != c.approximate {
 			t.Errorf("%s: it is approximate: %v", name, answer.Approximate)
+		}
+	}
+}
+
+// TestAPodOutsideOfQueuesMattersToATopologyOnlyIfItMayRunThere has a pod that is planned before a task in a queue.
+func TestAPodOutsideOfQueuesMattersToATopologyOnlyIfItMayRunThere(t *testing.T) {
+	for name, c := range map[string]struct {
+		pool    string
+		matters bool
+	}{
+		"it may run on the nodes of the topology": {"gpu", true},
+		"it selects other nodes":                  {"cpu", false},
+	} {
+		web := forecast.Job{Noun: "pod", Namespace: corev1.NamespaceDefault, Name: "web"}
+		pod := forecasttest.Pod("web", "", "1", 0, 0)
+		pod.Spec.NodeSelector = map[string]string{"pool": c.pool}
+		web.Stages = []forecast.Stage{{{Pods: []forecast.Pod{{Role: "the pod", Pod: pod}}}}}
+		answer := forecast.Run(racks(), []forecast.Job{web}, taskOn(t, 4, kueue.PodSetRequiredTopologyAnnotation, rackLabel))
+		if noted := len(reasonsWith(answer, forecast.QueueTopology)) > 0; noted != c.matters {
+			t.Errorf("%s: noted %t: %v", name, noted, answer.Approximate)
 		}
 	}
 }

@@ -35,7 +35,7 @@ func (w waves) after(first step, planned map[*placement.Pod]planned) []step {
 // end removes pods that ran and have ended from their nodes.
 func (r *run) end(pods []*placement.Pod) {
 	for _, pod := range pods {
-		if f := r.fates[pod]; f != nil && f.bound != "" {
+		if f := r.outcomes[pod]; f != nil && f.bound != "" {
 			r.cluster.RemovePod(pod, f.bound)
 			f.bound = ""
 		}

@@ -19,20 +19,22 @@ type Rejection struct {
 // Admits returns the reason why the kubelet of a node rejects a pod beside those on the node; nil if it admits it
 // (pkg/kubelet/lifecycle, predicateAdmitHandler; scheduler.AdmissionCheck).
 func (c *Cluster) Admits(pod *Pod, name string) *Rejection {
-	c.arrive(pod)
+	c.preFilter(pod)
 	n := c.nodes[c.mustKnow(name)]
 	t := trial{node: n, requested: n.requested, count: len(n.pods)}
 	if short := outOf(c.slots, pod, n); short != nil {
 		return short
 	}
-	if !pod.arrival.matches(n) {
+	if !pod.preFilterState.matches(n) {
 		return &Rejection{"NodeAffinity", words[unmatched]}
 	}
 	if t.ports(pod) != feasible {
 		return &Rejection{"NodePorts", words[portsTaken]}
 	}
 	executes := func(taint *corev1.Taint) bool { return taint.Effect == corev1.TaintEffectNoExecute }
-	if taint, untolerated := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), n.object.Spec.Taints, pod.arrival.tolerations, executes, comparisonOperators); untolerated {
+	if taint, untolerated := corev1helpers.FindMatchingUntoleratedTaint(
+		klog.Background(), n.object.Spec.Taints, pod.preFilterState.tolerations, executes, comparisonOperators,
+	); untolerated {
 		return &Rejection{"TaintToleration", fmt.Sprintf("%s {%s: %s}", words[tainted], taint.Key, taint.Value)}
 	}
 	return nil
@@ -44,13 +46,13 @@ func outOf(s *slots, pod *Pod, n *node) *Rejection {
 	if count := len(n.pods); count+1 > n.podsAllowed {
 		return &Rejection{"OutOfpods", fmt.Sprintf("the node has %d pods of %d", count, n.podsAllowed)}
 	}
-	for slot, asked := range pod.requests {
+	for slot, request := range pod.requests {
 		name := s.names[slot]
 		if _, has := n.object.Status.Allocatable[name]; !has && strings.Contains(string(name), "/") {
 			continue
 		}
-		if free := n.allocatable.at(slot) - n.requested.at(slot); asked > 0 && asked > free {
-			return &Rejection{"OutOf" + string(name), fmt.Sprintf("it requests %s of %s, and %s are free", amount(slot, name, asked), name, amount(slot, name, free))}
+		if free := n.allocatable.at(slot) - n.requested.at(slot); request > 0 && request > free {
+			return &Rejection{"OutOf" + string(name), fmt.Sprintf("it requests %s of %s, and %s are free", amount(slot, name, request), name, amount(slot, name, free))}
 		}
 	}
 	return nil

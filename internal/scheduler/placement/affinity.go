@@ -181,8 +181,8 @@ func bump(counts map[pair]int, n *node, key string, by int) {
 	}
 }
 
-// filter is the plugin InterPodAffinity's verdict on a node.
-func (a *affinities) filter(n *node) verdict {
+// filter is the filter of the plugin InterPodAffinity.
+func (a *affinities) filter(n *node) filterStatus {
 	switch {
 	case !a.affinityHolds(n):
 		return affinityUnmatched

@@ -43,14 +43,14 @@ func (c *Cluster) Alternatives(pod *Pod) Prospect {
 	}
 	c = c.reader()
 	cy := c.cycle(pod)
-	p := Prospect{Kind: Unschedulable, Approximate: slices.Clone(pod.arrival.approximate)}
+	p := Prospect{Kind: Unschedulable, Approximate: slices.Clone(pod.preFilterState.approximate)}
 	if at, reserved := c.reserved(pod); reserved && cy.at(at) == feasible {
 		p.Kind, p.Options = Bound, []Option{{Node: c.nodes[at].name}}
 		return p
 	}
-	verdicts := cy.everywhere()
+	statuses := cy.everywhere()
 	var fits []int
-	for at, v := range verdicts {
+	for at, v := range statuses {
 		if v == feasible {
 			fits = append(fits, at)
 		}
@@ -62,8 +62,8 @@ func (c *Cluster) Alternatives(pod *Pod) Prospect {
 		}
 		return p
 	}
-	if cy.ineligible() == "" {
-		cy.evictable(verdicts, &p)
+	if !cy.abandoned() && cy.ineligible() == "" {
+		cy.evictable(statuses, &p)
 	}
 	return p
 }
@@ -118,11 +118,11 @@ type prospective struct {
 // evictable adds the ways in which evictions can make room. If the order of a node's pods is open (equal priority,
 // equal start), it decides which pods the reprieve spares, so that a node has several outcomes. One of them happens
 // unless another node certainly has a better one.
-func (cy *cycle) evictable(verdicts []verdict, p *Prospect) {
+func (cy *cycle) evictable(statuses []filterStatus, p *Prospect) {
 	potential := 0
 	var all []prospective
 	var worst []ranking // per node: the least preferable of its outcomes
-	for at, v := range verdicts {
+	for at, v := range statuses {
 		if !v.resolvable() {
 			continue
 		}

@@ -2,6 +2,7 @@ package placement
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -36,6 +37,9 @@ func (c *Cluster) unmodelled(p *Pod) []string {
 	if p.wants != nil && p.wants.problem != "" {
 		use("%s", p.wants.problem)
 	}
+	if spec.OS != nil && c.hasOtherSystem(spec) {
+		use("the operating system %s, and kubelets of others reject it: its node selector should require %s", spec.OS.Name, corev1.LabelOSStable)
+	}
 	if spec.HostNetwork && spec.HostUsers != nil && !*spec.HostUsers {
 		use("the host's network with users of its own, which not every node can give")
 	}
@@ -50,4 +54,12 @@ func (c *Cluster) unmodelled(p *Pod) []string {
 		use("a scheduling group, which is scheduled as a whole")
 	}
 	return uses
+}
+
+// hasOtherSystem reports whether a pod may come to a node of another operating system than its own.
+func (c *Cluster) hasOtherSystem(spec *corev1.PodSpec) bool {
+	if spec.NodeSelector[corev1.LabelOSStable] == string(spec.OS.Name) {
+		return false
+	}
+	return slices.ContainsFunc(c.Nodes(), func(node *corev1.Node) bool { return node.Labels[corev1.LabelOSStable] != string(spec.OS.Name) })
 }

@@ -38,7 +38,7 @@ type Snapshot struct {
 
 // Cluster is the nodes of a cluster and what runs on them.
 type Cluster struct {
-	facts
+	immutable
 	// nodes in kube-scheduler's order: the zones take turns (backend/cache/node_tree.go).
 	nodes []*node
 	// versions identify by position the state of a node. No version is used twice, in any clone.
@@ -59,9 +59,9 @@ type Cluster struct {
 	// How many pods on nodes have terms of affinity, and required terms of anti-affinity.
 	withAffinity, withAntiAffinity int
 
-	// Break chooses one of n equals, 0 to n-1, where kube-scheduler chooses at random. Nil: the first. It must not keep
-	// state that a clone would share.
-	Break func(n int) int
+	// TieBreak chooses one of n equals, 0 to n-1, where kube-scheduler chooses at random. Nil: the first. It must not
+	// keep state that a clone would share.
+	TieBreak func(n int) int
 
 	// next is the start of the next search for feasible nodes (sched.nextStartNodeIndex).
 	next int
@@ -83,8 +83,8 @@ type layout struct {
 	images map[string]*image
 }
 
-// facts do not change once a cluster is made. Clones share them.
-type facts struct {
+// immutable is what does not change once a cluster is made, and the memory that is reused. Clones share it.
+type immutable struct {
 	slots           *slots
 	namespaces      map[string]labels.Set
 	priorityClasses map[string]*schedulingv1.PriorityClass
@@ -100,7 +100,7 @@ type facts struct {
 // New makes a cluster from a snapshot.
 func New(snapshot Snapshot) *Cluster {
 	c := &Cluster{
-		facts: facts{
+		immutable: immutable{
 			slots: newSlots(rulesOf(snapshot.Version)), namespaces: map[string]labels.Set{}, priorityClasses: map[string]*schedulingv1.PriorityClass{},
 			spreading: newSpreading(&snapshot), rules: rulesOf(snapshot.Version), changes: new(uint32), work: &workspace{},
 		},
@@ -162,12 +162,12 @@ func (c *Cluster) Clone() *Cluster {
 }
 
 // reader is the cluster for a query, which must not change later decisions. These depend on more than the nodes: on the
-// start of the next search, on how often Break was called, and on the memos, as a shape that has one leaves other
-// choices to Break. So a reader has a start of its own, takes the first of equals, and neither makes nor uses a memo.
-// It shares the nodes and must not be used to change them.
+// start of the next search, on how often TieBreak was called, and on the memos, as a shape that has one leaves other
+// choices to TieBreak. So a reader has a start of its own, takes the first of equals, and neither makes nor uses a
+// memo. It shares the nodes and must not be used to change them.
 func (c *Cluster) reader() *Cluster {
 	r := *c
-	r.Break, r.reading, r.work = nil, true, &workspace{}
+	r.TieBreak, r.reading, r.work = nil, true, &workspace{}
 	return &r
 }
 
@@ -176,8 +176,8 @@ func (c *Cluster) Approximate(pod *Pod) []string {
 	if gated(pod) {
 		return nil
 	}
-	c.arrive(pod)
-	return pod.arrival.approximate
+	c.preFilter(pod)
+	return pod.preFilterState.approximate
 }
 
 // Pending are the pods of the snapshot that have no node, in the order of the scheduling queue.

@@ -9,18 +9,30 @@ type cycle struct {
 	affinities *affinities // nil: the plugin is skipped
 	spreads    *spreads    // nil: the same
 	mounts     *mounts     // nil: it has no volume claims
-	// kept: there is a memo of the pod's shape.
-	kept bool
+	// rejection is why no node comes into question, before any is looked at (PreFilter); "" where some may.
+	rejection string
+	// hasMemo: there is a memo of the pod's shape.
+	hasMemo bool
 	// helpful are the nodes where evictions may help, once search has found none.
 	helpful *positionSet
 }
 
 func (c *Cluster) cycle(pod *Pod) *cycle {
-	c.arrive(pod)
+	c.preFilter(pod)
 	cy := &cycle{c: c, pod: pod, affinities: c.affinities(pod), spreads: c.spreads(pod), mounts: c.mounts(pod)}
-	cy.kept = cy.keeps()
+	switch {
+	case cy.mounts != nil && cy.mounts.unready != "":
+		cy.rejection = cy.mounts.unready
+	case pod.wants != nil:
+		cy.rejection = pod.wants.missing
+	}
+	cy.hasMemo = cy.usesMemo()
 	return cy
 }
+
+// abandoned reports whether the claims of a pod are such that kube-scheduler does not come to preemption: an
+// earlier PostFilter plugin lacks the state that its PreFilter did not compute (dynamicresources).
+func (cy *cycle) abandoned() bool { return cy.mounts != nil && cy.mounts.unready != "" }
 
 // shift counts a pod as one more (or, by -1, one less) on a node, in what the filters know of other nodes.
 func (cy *cycle) shift(other *Pod, n *node, by int) {
@@ -46,55 +58,59 @@ func (cy *cycle) remember() [][2]domain {
 	return slices.Clone(cy.spreads.least)
 }
 
-// at is the verdict on the node at a position.
-func (cy *cycle) at(position int) verdict { return cy.judge(cy.c.nodes[position]) }
+// at is the status of the node at a position.
+func (cy *cycle) at(position int) filterStatus { return cy.status(cy.c.nodes[position]) }
 
-// judge is the verdict on a node as it is.
-func (cy *cycle) judge(n *node) verdict {
+// status is the status of a node as it is.
+func (cy *cycle) status(n *node) filterStatus {
+	if cy.rejection != "" {
+		return rejected
+	}
 	if v := cy.pod.fixed(n); v != feasible {
 		return v
 	}
-	return cy.filter(&trial{node: n, requested: n.requested, count: len(n.pods)})
+	return cy.runFilterPluginsWithNominatedPods(&trial{node: n, requested: n.requested, count: len(n.pods)})
 }
 
-// filter is the verdict on a node that passes the fixed filters. Pods of at least the same priority that are nominated
-// to it count as if they ran there; and the pod must fit without them too (RunFilterPluginsWithNominatedPods).
-func (cy *cycle) filter(t *trial) verdict {
+// runFilterPluginsWithNominatedPods is the status of a node that passes the fixed filters. Pods of at least the same
+// priority that are nominated to it count as if they ran there; and the pod must fit without them too
+// (RunFilterPluginsWithNominatedPods).
+func (cy *cycle) runFilterPluginsWithNominatedPods(t *trial) filterStatus {
 	if len(t.nominated) > 0 {
-		if v := cy.withNominated(t); v != feasible {
+		if v := cy.runWithNominatedPods(t); v != feasible {
 			return v
 		}
 	}
-	return cy.run(t)
+	return cy.runFilterPlugins(t)
 }
 
-func (cy *cycle) withNominated(t *trial) verdict {
+func (cy *cycle) runWithNominatedPods(t *trial) filterStatus {
 	with := *t
-	for _, guest := range t.nominated {
-		if guest.Priority >= cy.pod.Priority && guest != cy.pod {
-			with.guests = append(with.guests, guest)
+	for _, nominated := range t.nominated {
+		if nominated.Priority >= cy.pod.Priority && nominated != cy.pod {
+			with.nominatedPods = append(with.nominatedPods, nominated)
 		}
 	}
-	if len(with.guests) == 0 {
+	if len(with.nominatedPods) == 0 {
 		return feasible
 	}
 	least := cy.remember()
 	with.requested = slices.Clone(t.requested)
-	for _, guest := range with.guests {
-		with.requested = with.requested.add(guest.held, 1)
+	for _, nominated := range with.nominatedPods {
+		with.requested = with.requested.add(nominated.held, 1)
 		with.count++
-		cy.shift(guest, t.node, 1)
+		cy.shift(nominated, t.node, 1)
 	}
-	v := cy.run(&with)
-	for _, guest := range with.guests {
-		cy.shift(guest, t.node, -1)
+	v := cy.runFilterPlugins(&with)
+	for _, nominated := range with.nominatedPods {
+		cy.shift(nominated, t.node, -1)
 	}
 	cy.restore(least)
 	return v
 }
 
-// run applies the filters that read more than the node object, in kube-scheduler's order.
-func (cy *cycle) run(t *trial) verdict {
+// runFilterPlugins applies the filters that read more than the node object, in kube-scheduler's order.
+func (cy *cycle) runFilterPlugins(t *trial) filterStatus {
 	if v := t.ports(cy.pod); v != feasible {
 		return v
 	}
@@ -130,7 +146,7 @@ type workspace struct {
 	victims, best []*Pod
 
 	// memos are the shapes that have one, and oldest is the next to lose it.
-	memos  []*arrival
+	memos  []*preFilterState
 	oldest int
 }
 

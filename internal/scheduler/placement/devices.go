@@ -2,6 +2,7 @@ package placement
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -231,15 +232,15 @@ func (v *devices) of(pod *corev1.Pod, requests quantities) *wants {
 	if v == nil {
 		return nil
 	}
-	w, asks := &wants{own: map[int]int64{}}, len(pod.Spec.ResourceClaims) > 0
+	w, wanted := &wants{own: map[int]int64{}}, len(pod.Spec.ResourceClaims) > 0
 	for slot, class := range v.extended {
 		if requests.at(slot) <= 0 {
 			continue
 		}
-		asks = true
+		wanted = true
 		w.trouble(class.problem)
 		for i := range pod.Spec.InitContainers {
-			if amount, asks := pod.Spec.InitContainers[i].Resources.Requests[v.slots.names[slot]]; asks && !amount.IsZero() {
+			if amount, ok := pod.Spec.InitContainers[i].Resources.Requests[v.slots.names[slot]]; ok && !amount.IsZero() {
 				w.trouble("devices of " + class.driver + " in init containers")
 			}
 		}
@@ -270,7 +271,7 @@ func (v *devices) of(pod *corev1.Pod, requests quantities) *wants {
 			w.trouble("resource claim " + claim.Name + ", which has another source than a claim or a template")
 		}
 	}
-	if !asks {
+	if !wanted {
 		return nil
 	}
 	return w
@@ -297,7 +298,7 @@ func (w *wants) demand(v *devices, spec *resourcev1.ResourceClaimSpec) map[int]i
 		}
 		class := v.classes[exactly.DeviceClassName]
 		if class == nil {
-			w.missing = "device class " + exactly.DeviceClassName + " does not exist"
+			w.missing = fmt.Sprintf("request %s: device class %s does not exist", spec.Devices.Requests[i].Name, exactly.DeviceClassName)
 			continue
 		}
 		w.trouble(class.problem)
@@ -333,31 +334,28 @@ func (n *node) devicesInUse(driver int) int64 {
 	return used
 }
 
-// allocate is the plugin DynamicResources' verdict. It knows neither of victims nor of nominated pods: their devices are
-// not free before they have stopped, and not taken before they are bound (it has no PreFilterExtensions).
-func (cy *cycle) allocate(n *node) verdict {
+// allocate is the filter of the plugin DynamicResources. It knows neither of victims nor of nominated pods: their
+// devices are not free before they have stopped, and not taken before they are bound (it has no PreFilterExtensions).
+func (cy *cycle) allocate(n *node) filterStatus {
 	w := cy.pod.wants
 	if w == nil {
 		return feasible
 	}
-	if w.missing != "" {
-		return claimMissing
-	}
-	asked := maps.Clone(w.own)
+	requested := maps.Clone(w.own)
 	for slot, class := range n.byDevices {
-		asked[class.slot] += max(cy.pod.requests.at(slot), 0)
+		requested[class.slot] += max(cy.pod.requests.at(slot), 0)
 	}
 	for _, key := range w.shared {
 		switch claim := cy.c.shared[key]; {
 		case claim.users == 0:
 			for slot, count := range w.demand(cy.c.devices, &cy.c.devices.claims[key].Spec) {
-				asked[slot] += count
+				requested[slot] += count
 			}
 		case claim.node != n.name:
 			return claimElsewhere
 		}
 	}
-	for driver, count := range asked {
+	for driver, count := range requested {
 		if count > 0 && count > n.allocatable.at(driver)-n.devicesInUse(driver) {
 			return devicesTaken
 		}

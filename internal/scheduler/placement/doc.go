@@ -23,9 +23,9 @@
 // nominated pods in two passes; the scores of the default profile with its weights, to the last truncated integer;
 // DefaultPreemption with its six criteria.
 //
-// Volumes, resource claims, declared node features, and pods that belong to another scheduler are not modelled; a
-// Decision names the pods that use them (Approximate). Resources that come from a DeviceClass, scheduler extenders and
-// other profiles than the default are unknown to it.
+// So are VolumeRestrictions (ReadWriteOncePod), NodeVolumeLimits, VolumeBinding and VolumeZone, and DynamicResources as far
+// as the devices of a driver are equivalent. What of volumes, devices and declared node features is not modelled is named
+// (Approximate). Scheduler extenders and other profiles than the default are unknown to it.
 //
 // A Cluster, and its clones together, are not safe for concurrent use.
 package placement

@@ -71,11 +71,11 @@ func (c *Cluster) Explain(pod *Pod) Explanation {
 		return e
 	}
 	cy := c.cycle(pod)
-	verdicts := cy.everywhere()
+	statuses := cy.everywhere()
 	others := cy.notAmong()
 	nominee, nominated := c.reserved(pod)
 	var fits []int
-	for at, v := range verdicts {
+	for at, v := range statuses {
 		n := NodeExplanation{Node: c.nodes[at].name}
 		if v == notTried && nominated && at == nominee { // It was tried first, although the pod's affinity does not name it.
 			v = cy.at(at)
@@ -97,29 +97,29 @@ func (c *Cluster) Explain(pod *Pod) Explanation {
 	if len(fits) > 0 {
 		return e
 	}
-	afterwards, why := cy.evictions(verdicts, e.Nodes)
-	e.Message = cy.message(verdicts, e, afterwards, why)
+	afterwards, why := cy.evictions(statuses, e.Nodes)
+	e.Message = cy.message(statuses, e, afterwards, why)
 	return e
 }
 
-// everywhere are the verdicts on all nodes.
-func (cy *cycle) everywhere() []verdict {
-	verdicts := make([]verdict, len(cy.c.nodes))
-	for at := range verdicts {
-		verdicts[at] = notTried
+// everywhere are the statuses of all nodes.
+func (cy *cycle) everywhere() []filterStatus {
+	statuses := make([]filterStatus, len(cy.c.nodes))
+	for at := range statuses {
+		statuses[at] = notTried
 	}
 	for _, at := range cy.positions() {
-		verdicts[at] = cy.at(at)
+		statuses[at] = cy.at(at)
 	}
-	return verdicts
+	return statuses
 }
 
-// notAmong is the reason against nodes that the pod's affinity does not name. kube-scheduler first tries the node that the
-// pod is nominated to, and adds the plugin that rejects it (diagnosis.UnschedulablePlugins).
+// notAmong is the reason against nodes that the pod's affinity does not name. kube-scheduler first tries the node that
+// the pod is nominated to, and adds the plugin that rejects it (diagnosis.UnschedulablePlugins).
 func (cy *cycle) notAmong() string {
 	plugins := []string{"NodeAffinity"}
 	if at, reserved := cy.c.reserved(cy.pod); reserved {
-		if plugin := rejects[cy.at(at)]; plugin != "" && plugin != plugins[0] {
+		if plugin := pluginOf[cy.at(at)]; plugin != "" && plugin != plugins[0] {
 			plugins = append(plugins, plugin)
 		}
 	}
@@ -127,8 +127,8 @@ func (cy *cycle) notAmong() string {
 	return fmt.Sprintf("node(s) didn't satisfy plugin(s) %v", plugins)
 }
 
-// rejects are the plugins of kube-scheduler that are behind verdicts.
-var rejects = map[verdict]string{
+// pluginOf is, by status, the plugin of kube-scheduler that rejects the node.
+var pluginOf = map[filterStatus]string{
 	cordoned:              "NodeUnschedulable",
 	namedOther:            "NodeName",
 	tainted:               "TaintToleration",
@@ -138,7 +138,7 @@ var rejects = map[verdict]string{
 	insufficient:          "NodeResourcesFit",
 	volumeInUse:           "VolumeRestrictions",
 	volumeLimit:           "NodeVolumeLimits",
-	volumesUnready:        "VolumeBinding",
+	driverMissing:         "NodeVolumeLimits",
 	volumeConflict:        "VolumeBinding",
 	volumeUnmatched:       "VolumeBinding",
 	volumeZone:            "VolumeZone",
@@ -147,20 +147,19 @@ var rejects = map[verdict]string{
 	affinityUnmatched:     "InterPodAffinity",
 	antiAffinityUnmatched: "InterPodAffinity",
 	othersAntiAffinity:    "InterPodAffinity",
-	claimMissing:          "DynamicResources",
 	claimElsewhere:        "DynamicResources",
 	devicesTaken:          "DynamicResources",
 }
 
 // evictions adds to the nodes whose eviction makes room there, and returns kube-scheduler's messages for nodes where
 // none does; why is the reason for which it does not try at all.
-func (cy *cycle) evictions(verdicts []verdict, nodes []NodeExplanation) (afterwards map[string]int, why string) {
+func (cy *cycle) evictions(statuses []filterStatus, nodes []NodeExplanation) (afterwards map[string]int, why string) {
 	w := cy.c.work
 	if why = cy.ineligible(); why != "" {
 		return nil, why
 	}
 	afterwards = map[string]int{}
-	for at, v := range verdicts {
+	for at, v := range statuses {
 		n := cy.c.nodes[at]
 		if !v.resolvable() {
 			afterwards["Preemption is not helpful for scheduling"]++
@@ -191,7 +190,7 @@ func (cy *cycle) bare(n *node) []string {
 	}
 	reasons := []string{"No preemption victims found for incoming pod"}
 	if len(gone) > 0 {
-		reasons, _ = cy.texts(&without, cy.filter(&without))
+		reasons, _ = cy.texts(&without, cy.runFilterPluginsWithNominatedPods(&without))
 	}
 	for _, pod := range gone {
 		cy.shift(pod, n, 1)
@@ -201,18 +200,23 @@ func (cy *cycle) bare(n *node) []string {
 }
 
 // message is the text of framework.FitError.
-func (cy *cycle) message(verdicts []verdict, e Explanation, afterwards map[string]int, why string) string {
+func (cy *cycle) message(statuses []filterStatus, e Explanation, afterwards map[string]int, why string) string {
 	nodes := e.Nodes
 	if len(nodes) == 0 {
 		return "no nodes available to schedule pods"
 	}
 	head := fmt.Sprintf("0/%d nodes are available:", len(nodes))
 	text := head
-	if cy.pod.arrival.conflicting {
+	switch {
+	case cy.pod.preFilterState.conflicting:
 		text += " pod affinity terms conflict."
-	} else {
+	case cy.abandoned():
+		return text + " " + cy.rejection + ". not found"
+	case cy.rejection != "":
+		text += " " + cy.rejection + "."
+	default:
 		reasons := map[string]int{}
-		for at := range verdicts {
+		for at := range statuses {
 			for _, reason := range nodes[at].Reasons {
 				reasons[reason]++
 			}
@@ -251,31 +255,40 @@ func histogram(reasons map[string]int) string {
 	return " " + strings.Join(texts, ", ") + "."
 }
 
-// reasons are those of a verdict on a node as it is, in kube-scheduler's words, and with figures.
-func (cy *cycle) reasons(at int, v verdict) (reasons []string, detail string) {
+// reasons are those of the status of a node as it is, in kube-scheduler's words, and with figures.
+func (cy *cycle) reasons(at int, v filterStatus) (reasons []string, detail string) {
 	n := cy.c.nodes[at]
 	return cy.texts(&trial{node: n, requested: n.requested, count: len(n.pods)}, v)
 }
 
-func (cy *cycle) texts(t *trial, v verdict) (reasons []string, detail string) {
+func (cy *cycle) texts(t *trial, v filterStatus) (reasons []string, detail string) {
 	switch v {
 	case feasible:
 		return nil, ""
 	case tooSmall, insufficient:
 		return cy.shortages(t)
 	case tainted:
-		taint, _ := cy.pod.arrival.untolerated(t.node)
+		taint, _ := cy.pod.preFilterState.untolerated(t.node)
 		return []string{words[v]}, fmt.Sprintf("%s {%s: %s}", words[v], taint.Key, taint.Value)
-	case claimMissing:
-		return []string{cy.pod.wants.missing}, cy.pod.wants.missing
-	case volumesUnready:
-		return []string{cy.mounts.unready}, cy.mounts.unready
+	case rejected:
+		return []string{cy.rejection}, cy.rejection
+	case volumeConflict:
+		reasons = []string{words[v]}
+		if _, found := cy.c.bindings(cy.mounts, t.node); !found {
+			reasons = append(reasons, words[volumeUnmatched])
+		}
+		return reasons, strings.Join(reasons, ", ")
+	case driverMissing:
+		volumes := map[volumeID]bool{}
+		cy.c.attach(cy.pod, volumes)
+		text := cy.c.missingDriver(volumes, t.name) + " CSI driver is not installed on the node"
+		return []string{text}, text
 	}
 	return []string{words[v]}, words[v]
 }
 
 // words are kube-scheduler's.
-var words = map[verdict]string{
+var words = map[filterStatus]string{
 	cordoned:              "node(s) were unschedulable",
 	namedOther:            "node(s) didn't match the requested node name",
 	tainted:               "node(s) had untolerated taint(s)",
@@ -304,21 +317,21 @@ func (cy *cycle) shortages(t *trial) (reasons []string, detail string) {
 			reasons = append(reasons, "Too many pods")
 			details = append(details, fmt.Sprintf("Too many pods (%d of %d%s)", t.count, t.podsAllowed, note))
 		}
-		for slot, asked := range cy.pod.requests {
+		for slot, request := range cy.pod.requests {
 			free := t.allocatable.at(slot) - t.requested.at(slot)
-			if asked <= 0 || asked <= free || t.byDevices[slot] != nil {
+			if request <= 0 || request <= free || t.byDevices[slot] != nil {
 				continue
 			}
 			name := cy.c.slots.names[slot]
 			reasons = append(reasons, "Insufficient "+string(name))
-			details = append(details, fmt.Sprintf("Insufficient %s (requested %s, free %s%s)", name, amount(slot, name, asked), amount(slot, name, free), note))
+			details = append(details, fmt.Sprintf("Insufficient %s (requested %s, free %s%s)", name, amount(slot, name, request), amount(slot, name, free), note))
 		}
 	}
 	with := *t
 	with.requested = slices.Clone(t.requested)
-	for _, guest := range t.nominated {
-		if guest.Priority >= cy.pod.Priority && guest != cy.pod {
-			with.requested = with.requested.add(guest.held, 1)
+	for _, nominated := range t.nominated {
+		if nominated.Priority >= cy.pod.Priority && nominated != cy.pod {
+			with.requested = with.requested.add(nominated.held, 1)
 			with.count++
 		}
 	}

@@ -10,11 +10,11 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// verdict is the result of the filters for a node: that of the first filter that rejects it.
-type verdict uint8
+// filterStatus is the result of the filters for a node: that of the first filter that rejects it.
+type filterStatus uint8
 
 const (
-	unknown verdict = iota
+	unknown filterStatus = iota
 	feasible
 
 	// Evicting pods cannot help (fwk.UnschedulableAndUnresolvable).
@@ -26,10 +26,9 @@ const (
 	tooSmall
 	spreadUnlabelled
 	affinityUnmatched
-	claimMissing   // an object of dynamic resource allocation is not there
+	rejected       // for a reason that has nothing to do with nodes
 	claimElsewhere // the devices of a shared claim are on another node
 	devicesTaken
-	volumesUnready // a volume claim that nothing can be bound to now
 	volumeConflict // a bound volume is not for this node
 	volumeUnmatched
 	volumeZone
@@ -37,6 +36,7 @@ const (
 	// Evicting pods may help (fwk.Unschedulable).
 	portsTaken
 	volumeInUse // by the only pod that may have it
+	driverMissing
 	volumeLimit
 	insufficient
 	spreadUnmatched
@@ -44,11 +44,11 @@ const (
 	othersAntiAffinity
 )
 
-// resolvable reports whether the eviction of pods may change the verdict.
-func (v verdict) resolvable() bool { return v >= portsTaken }
+// resolvable reports whether the eviction of pods may change the status.
+func (v filterStatus) resolvable() bool { return v >= portsTaken }
 
-// arrival is the data of a pod that matters only while the pod is pending. It is computed on first use.
-type arrival struct {
+// preFilterState is the data of a pod that matters only while the pod is pending. It is computed on first use.
+type preFilterState struct {
 	required    nodeaffinity.RequiredNodeAffinity
 	selective   bool // required has any terms
 	tolerations []corev1.Toleration
@@ -64,17 +64,17 @@ type arrival struct {
 	images      []string
 	imageCount  int
 	memo        memo
-	asked       int // how often a pod of this shape has looked for a node
+	searches    int // how often a pod of this shape has looked for a node
 	approximate []string
 }
 
-// arrive makes a pod ready to look for a node.
-func (c *Cluster) arrive(p *Pod) {
-	if p.arrival != nil {
+// preFilter makes a pod ready to look for a node.
+func (c *Cluster) preFilter(p *Pod) {
+	if p.preFilterState != nil {
 		return
 	}
 	spec := &p.object.Spec
-	a := &arrival{required: nodeaffinity.GetRequiredNodeAffinity(p.object), tolerations: spec.Tolerations}
+	a := &preFilterState{required: nodeaffinity.GetRequiredNodeAffinity(p.object), tolerations: spec.Tolerations}
 	a.selective = len(spec.NodeSelector) > 0
 	if affinity := spec.Affinity; affinity != nil && affinity.NodeAffinity != nil {
 		if required := affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution; required != nil {
@@ -93,7 +93,7 @@ func (c *Cluster) arrive(p *Pod) {
 		a.imageCount = len(a.images)
 	}
 	a.approximate = c.unmodelled(p)
-	p.arrival = a
+	p.preFilterState = a
 }
 
 // named are the nodes that a required affinity names by metadata.name (nodeaffinity, PreFilter): nil when some term
@@ -120,7 +120,7 @@ func named(terms []corev1.NodeSelectorTerm) (names []string, conflicting bool) {
 	return names, len(terms) > 0 && len(names) == 0
 }
 
-func (a *arrival) matches(n *node) bool {
+func (a *preFilterState) matches(n *node) bool {
 	if !a.selective {
 		return true
 	}
@@ -128,12 +128,12 @@ func (a *arrival) matches(n *node) bool {
 	return err == nil && match
 }
 
-func (a *arrival) tolerates(n *node) bool {
+func (a *preFilterState) tolerates(n *node) bool {
 	_, untolerated := a.untolerated(n)
 	return !untolerated
 }
 
-func (a *arrival) untolerated(n *node) (corev1.Taint, bool) {
+func (a *preFilterState) untolerated(n *node) (corev1.Taint, bool) {
 	if len(n.object.Spec.Taints) == 0 {
 		return corev1.Taint{}, false
 	}
@@ -148,18 +148,18 @@ func repels(taint *corev1.Taint) bool {
 // Tolerations that compare numbers are an alpha feature, off by default.
 const comparisonOperators = false
 
-// fixed is the verdict of the filters that look at the node object alone, in kube-scheduler's order: NodeUnschedulable,
+// fixed is the status by the filters that look at the node object alone, in kube-scheduler's order: NodeUnschedulable,
 // NodeName, TaintToleration, NodeAffinity.
-func (p *Pod) fixed(n *node) verdict {
+func (p *Pod) fixed(n *node) filterStatus {
 	switch {
-	case n.object.Spec.Unschedulable && !corev1helpers.TolerationsTolerateTaint(klog.Background(), p.arrival.tolerations,
+	case n.object.Spec.Unschedulable && !corev1helpers.TolerationsTolerateTaint(klog.Background(), p.preFilterState.tolerations,
 		&corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}, comparisonOperators):
 		return cordoned
 	case p.object.Spec.NodeName != "" && p.object.Spec.NodeName != n.name:
 		return namedOther
-	case !p.arrival.tolerates(n):
+	case !p.preFilterState.tolerates(n):
 		return tainted
-	case !p.arrival.matches(n):
+	case !p.preFilterState.matches(n):
 		return unmatched
 	}
 	return feasible
@@ -168,10 +168,10 @@ func (p *Pod) fixed(n *node) verdict {
 // trial is a node as it would be: without some of its pods, or with pods that are nominated to it.
 type trial struct {
 	*node
-	requested quantities
-	count     int
-	guests    []*Pod
-	gone      []*Pod
+	requested     quantities
+	count         int
+	nominatedPods []*Pod
+	gone          []*Pod
 	// freed are the ports of pods that are gone. As in the original a port that two pods share (which no kubelet
 	// allows) is free when either ends: framework.HostPortInfo is a set.
 	freed []hostPort
@@ -195,14 +195,14 @@ func (t *trial) move(pod *Pod, by int) {
 	}
 }
 
-// ports is the plugin NodePorts' verdict.
-func (t *trial) ports(pod *Pod) verdict {
+// ports is the filter of the plugin NodePorts.
+func (t *trial) ports(pod *Pod) filterStatus {
 	if len(pod.ports) == 0 {
 		return feasible
 	}
 	conflicts := func(theirs hostPort) bool { return slices.ContainsFunc(pod.ports, theirs.conflicts) }
-	for _, guest := range t.guests {
-		if slices.ContainsFunc(guest.ports, conflicts) {
+	for _, nominated := range t.nominatedPods {
+		if slices.ContainsFunc(nominated.ports, conflicts) {
 			return portsTaken
 		}
 	}
@@ -219,20 +219,20 @@ func (t *trial) ports(pod *Pod) verdict {
 	return feasible
 }
 
-// resources is the plugin NodeResourcesFit's verdict (fitsRequest) on a node that holds so many pods with so many
+// resources is the filter of the plugin NodeResourcesFit (fitsRequest) on a node that holds so many pods with so many
 // requests.
-func (n *node) resources(pod *Pod, requested quantities, count int) verdict {
+func (n *node) resources(pod *Pod, requested quantities, count int) filterStatus {
 	v := feasible
 	if count+1 > n.podsAllowed {
 		v = insufficient
 	}
-	for slot, asked := range pod.requests {
-		if asked <= 0 || n.byDevices[slot] != nil {
+	for slot, request := range pod.requests {
+		if request <= 0 || n.byDevices[slot] != nil {
 			continue
 		}
 		has := n.allocatable.at(slot)
-		if asked > has-requested.at(slot) {
-			if asked > has {
+		if request > has-requested.at(slot) {
+			if request > has {
 				return tooSmall
 			}
 			v = insufficient

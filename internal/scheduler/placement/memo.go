@@ -5,18 +5,18 @@ import "cmp"
 // memo caches what was computed about the nodes for pods of one shape. Its cost is what has changed since it was last
 // used: simulations schedule thousands of pods of few shapes.
 //
-// It is kept for pods for which only the node itself matters (see keeps). If pods are nominated to a node, the result
+// It is for pods for which only the node itself matters (see usesMemo). If pods are nominated to a node, the result
 // for a pod depends on its priority, and on whether it is nominated there itself.
 type memo struct {
 	cluster *Cluster
 	layout  *layout
 	seen    int // up to where in Cluster.journal
 
-	versions  []uint32     // of the nodes that it knows
-	verdicts  []verdict    // of the filters
-	index     index[score] // of the nodes that the pods fit on
-	helpful   positionSet  // where evictions may help
-	nominated positionSet  // where pods are nominated
+	versions  []uint32       // of the nodes that it knows
+	statuses  []filterStatus // of the filters
+	index     index[score]   // of the nodes that the pods fit on
+	helpful   positionSet    // where evictions may help
+	nominated positionSet    // where pods are nominated
 
 	// priority of the pod that used it last.
 	priority int32
@@ -37,35 +37,35 @@ func (s score) compare(other score) int { return cmp.Compare(s, other) }
 // preempt.
 const mostMemos = 256
 
-// keeps reports whether there is or should be a memo for the pod's shape: only a node itself and its pods matter for
+// usesMemo reports whether there is or should be a memo for the pod's shape: only a node itself and its pods matter for
 // the pod (no topology, and no ports, whose check would take longer than all else), and its shape has occurred before.
-func (cy *cycle) keeps() bool {
-	a := cy.pod.arrival
+func (cy *cycle) usesMemo() bool {
+	a := cy.pod.preFilterState
 	if cy.c.reading || len(cy.pod.ports) > 0 || cy.spreads != nil || cy.affinities != nil || cy.mounts != nil || cy.pod.wants != nil {
 		return false
 	}
-	a.asked++
-	if a.asked == 2 {
+	a.searches++
+	if a.searches == 2 {
 		w := cy.c.work
 		if len(w.memos) < mostMemos {
 			w.memos = append(w.memos, a)
 		} else {
 			oldest := w.memos[w.oldest]
-			oldest.memo, oldest.asked = memo{}, 0
+			oldest.memo, oldest.searches = memo{}, 0
 			w.memos[w.oldest] = a
 			w.oldest = (w.oldest + 1) % mostMemos
 		}
 	}
-	return a.asked > 1
+	return a.searches > 1
 }
 
 // memo is the memo of the pod's shape, brought up to date.
 func (cy *cycle) memo() *memo {
-	c, m := cy.c, &cy.pod.arrival.memo
+	c, m := cy.c, &cy.pod.preFilterState.memo
 	if m.layout != c.layout {
 		n := len(c.nodes)
 		*m = memo{
-			layout: c.layout, versions: make([]uint32, n), verdicts: make([]verdict, n), index: newIndex[score](n), helpful: newPositionSet(n), nominated: newPositionSet(n),
+			layout: c.layout, versions: make([]uint32, n), statuses: make([]filterStatus, n), index: newIndex[score](n), helpful: newPositionSet(n), nominated: newPositionSet(n),
 			priority: cy.pod.Priority, own: -1,
 		}
 	}
@@ -108,7 +108,7 @@ func (cy *cycle) look(m *memo, at int) {
 
 func (cy *cycle) note(m *memo, at int) {
 	v := cy.at(at)
-	m.verdicts[at] = v
+	m.statuses[at] = v
 	m.helpful.set(at, v.resolvable())
 	if v == feasible {
 		m.index.set(at, score(base(cy.pod, cy.c.nodes[at])))

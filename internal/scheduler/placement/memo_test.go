@@ -60,7 +60,7 @@ func findOut(c *Cluster, pod *Pod) (decision Decision, next int) {
 	return decision, next
 }
 
-func TestWhatIsRememberedIsWhatWouldBeFoundOut(t *testing.T) {
+func TestCachedDecisionsEqualUncachedDecisions(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		chance := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 		count := rapid.SampledFrom([]int{1, 3, 64, 130}).Draw(t, "nodes")
@@ -107,22 +107,22 @@ func TestWhatIsRememberedIsWhatWouldBeFoundOut(t *testing.T) {
 			pod := *templates[chance.IntN(len(templates))]
 			pod.Name = fmt.Sprint("pod-", step)
 			pod.Started = began.Add(time.Duration(chance.IntN(4)) * time.Second)
-			asks := &pod
+			pending := &pod
 			if len(waiting) > 0 && chance.IntN(2) == 0 {
-				asks, waiting = waiting[0], waiting[1:]
+				pending, waiting = waiting[0], waiting[1:]
 			}
-			want, next := findOut(c, asks)
-			got := c.Schedule(asks)
+			want, next := findOut(c, pending)
+			got := c.Schedule(pending)
 			if got.Kind != want.Kind || got.Node != want.Node || got.Equal != want.Equal || !slices.Equal(got.Victims, want.Victims) || c.next != next {
-				t.Fatalf("step %d: %s: %+v, next %d; want %+v, next %d", step, asks, got, c.next, want, next)
+				t.Fatalf("step %d: %s: %+v, next %d; want %+v, next %d", step, pending, got, c.next, want, next)
 			}
 			switch got.Kind {
 			case Bound:
-				c.AddPod(asks, got.Node)
-				running = append(running, at{asks, got.Node})
+				c.AddPod(pending, got.Node)
+				running = append(running, at{pending, got.Node})
 			case Preempts:
-				c.Preempt(asks, got.Node, got.Victims)
-				waiting = append(waiting, asks)
+				c.Preempt(pending, got.Node, got.Victims)
+				waiting = append(waiting, pending)
 			}
 		}
 	})
@@ -222,14 +222,14 @@ func TestTheEvictionsOfAnIndexAreThoseOfALook(t *testing.T) {
 			pod := *template
 			pod.Name = fmt.Sprint("high-", step)
 			seed := chance.Uint64()
-			c.Break = rand.New(rand.NewPCG(seed, 0)).IntN
+			c.TieBreak = rand.New(rand.NewPCG(seed, 0)).IntN
 			got := c.Schedule(&pod)
 
 			cy := c.cycle(&pod)
 			if _, equal := cy.search(); equal > 0 {
 				t.Fatalf("step %d: there is room", step)
 			}
-			c.Break = rand.New(rand.NewPCG(seed, 0)).IntN
+			c.TieBreak = rand.New(rand.NewPCG(seed, 0)).IntN
 			limit, offset := candidates(cy.helpful.count), 0
 			if limit < cy.helpful.count {
 				offset = c.choose(cy.helpful.count)

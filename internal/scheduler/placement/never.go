@@ -28,11 +28,11 @@ func Never(pod *corev1.Pod, nodes []*corev1.Node) (why string, never bool) {
 	if len(nodes) == 0 {
 		return "", false
 	}
-	asked := scheduler.PodRequests(&pod.Spec)
-	asked[corev1.ResourcePods] = *resource.NewQuantity(1, resource.DecimalSI)
+	requested := scheduler.PodRequests(&pod.Spec)
+	requested[corev1.ResourcePods] = *resource.NewQuantity(1, resource.DecimalSI)
 	affinity := nodeaffinity.GetRequiredNodeAffinity(pod)
 	count := map[string]int{}
-	short := shortage{asked: asked, most: corev1.ResourceList{}, nodes: map[corev1.ResourceName]int{}}
+	short := shortage{requested: requested, most: corev1.ResourceList{}, nodes: map[corev1.ResourceName]int{}}
 	for _, node := range nodes {
 		reason := barrier(pod, affinity, node)
 		if reason == "" {
@@ -87,17 +87,17 @@ func lasting(taint *corev1.Taint) bool {
 
 // shortage collects what nodes have too little of.
 type shortage struct {
-	asked corev1.ResourceList
-	most  corev1.ResourceList         // the largest allocatable among the nodes that have too little
-	nodes map[corev1.ResourceName]int // how many have too little
+	requested corev1.ResourceList
+	most      corev1.ResourceList         // the largest allocatable among the nodes that have too little
+	nodes     map[corev1.ResourceName]int // how many have too little
 }
 
 // lacking are the resources of which an empty node has less than requested.
 func (s *shortage) lacking(node *corev1.Node) []corev1.ResourceName {
 	var names []corev1.ResourceName
-	for name, asked := range s.asked {
+	for name, requested := range s.requested {
 		has := node.Status.Allocatable[name]
-		if !asked.IsZero() && asked.Cmp(has) > 0 {
+		if !requested.IsZero() && requested.Cmp(has) > 0 {
 			names = append(names, name)
 		}
 	}
@@ -113,11 +113,11 @@ func (s *shortage) add(name corev1.ResourceName, node *corev1.Node) {
 }
 
 func (s *shortage) text(name corev1.ResourceName) string {
-	asked, most := s.asked[name], s.most[name]
+	requested, most := s.requested[name], s.most[name]
 	if s.nodes[name] == 1 {
-		return fmt.Sprintf("1 has too little %s (it requests %s, the node has %s)", name, asked.String(), most.String())
+		return fmt.Sprintf("1 has too little %s (it requests %s, the node has %s)", name, requested.String(), most.String())
 	}
-	return fmt.Sprintf("%d have too little %s (it requests %s, the largest has %s)", s.nodes[name], name, asked.String(), most.String())
+	return fmt.Sprintf("%d have too little %s (it requests %s, the largest has %s)", s.nodes[name], name, requested.String(), most.String())
 }
 
 // Never is the function Never for a pod of a cluster. It ignores devices, which are not part of the nodes' objects.

@@ -80,8 +80,8 @@ func TestAnotherNodeNeverMakesAPodFitLess(t *testing.T) {
 		for range rapid.IntRange(1, 5).Draw(t, "nodes") {
 			nodes = append(nodes, machine("n", corev1.ResourceList{corev1.ResourceCPU: *resource.NewQuantity(int64(cpu.Draw(t, "has")), resource.DecimalSI)}))
 		}
-		asks := cpu.Draw(t, "asks")
-		p := asking(corev1.ResourceList{corev1.ResourceCPU: *resource.NewQuantity(int64(asks), resource.DecimalSI)})
+		requests := cpu.Draw(t, "asks")
+		p := asking(corev1.ResourceList{corev1.ResourceCPU: *resource.NewQuantity(int64(requests), resource.DecimalSI)})
 		_, before := Never(p, nodes[:1])
 		why, after := Never(p, nodes)
 		if after && !before {
@@ -89,10 +89,10 @@ func TestAnotherNodeNeverMakesAPodFitLess(t *testing.T) {
 		}
 		fits := false
 		for _, n := range nodes {
-			fits = fits || n.Status.Allocatable.Cpu().Value() >= int64(asks)
+			fits = fits || n.Status.Allocatable.Cpu().Value() >= int64(requests)
 		}
 		if fits == after {
-			t.Fatalf("it requests %d; never %v: %s", asks, after, why)
+			t.Fatalf("it requests %d; never %v: %s", requests, after, why)
 		}
 	})
 }

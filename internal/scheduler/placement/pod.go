@@ -39,7 +39,7 @@ type shape struct {
 	affinity, antiAffinity                   []term
 	preferredAffinity, preferredAntiAffinity []term
 
-	arrival *arrival
+	preFilterState *preFilterState
 }
 
 // Object is the API object that the pod, or its template, was made from.

@@ -15,7 +15,7 @@ import (
 // (plugins/defaultpreemption; framework/preemption).
 func (cy *cycle) preempt(decision *Decision) (eligible bool) {
 	c, w := cy.c, cy.c.work
-	if cy.ineligible() != "" {
+	if cy.abandoned() || cy.ineligible() != "" {
 		return false
 	}
 	count := cy.helpful.count
@@ -23,11 +23,11 @@ func (cy *cycle) preempt(decision *Decision) (eligible bool) {
 	if limit < count {
 		offset = c.choose(count)
 	}
-	contest := cy.contest
-	if cy.kept && len(c.budgets) == 0 && count > 0 {
-		contest = cy.contestIndex
+	dryRun := cy.dryRunPreemption
+	if cy.hasMemo && len(c.budgets) == 0 && count > 0 {
+		dryRun = cy.dryRunPreemptionCached
 	}
-	at, best, equal := contest(offset, limit)
+	at, best, equal := dryRun(offset, limit)
 	if equal > 0 {
 		*decision = Decision{
 			Kind: Preempts, Node: c.nodes[at].name, Equal: equal, Victims: slices.Clone(w.best), Violations: best.violations, Approximate: decision.Approximate,
@@ -61,7 +61,7 @@ func (cy *cycle) victims(n *node) (rank ranking, helps, drawn bool) {
 		return ranking{}, false, false
 	}
 	slices.SortStableFunc(w.lower, func(a, b int) int { return importance(n.pods[a].pod, n.pods[b].pod) })
-	if cy.c.Break != nil {
+	if cy.c.TieBreak != nil {
 		drawn = cy.shuffle(n, w.lower)
 	}
 	rank, helps = cy.reprieve(n, w.lower)
@@ -101,7 +101,7 @@ func (cy *cycle) reprieve(n *node, lower []int) (ranking, bool) {
 	}
 	w.victims = w.victims[:0]
 	violations := 0
-	if cy.filter(&t) != feasible {
+	if cy.runFilterPluginsWithNominatedPods(&t) != feasible {
 		for _, i := range lower {
 			cy.shift(n.pods[i].pod, n, 1)
 		}
@@ -114,7 +114,7 @@ func (cy *cycle) reprieve(n *node, lower []int) (ranking, bool) {
 				}
 				pod := n.pods[i].pod
 				move(pod, 1)
-				if cy.filter(&t) == feasible {
+				if cy.runFilterPluginsWithNominatedPods(&t) == feasible {
 					continue
 				}
 				move(pod, -1)

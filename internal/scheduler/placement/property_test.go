@@ -147,7 +147,7 @@ func TestWhateverIsChosenIsAmongTheAlternatives(t *testing.T) {
 		pod := c.Pod(anyPod(t, "new"))
 		p := c.Alternatives(pod)
 		chance := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
-		c.Break = chance.IntN
+		c.TieBreak = chance.IntN
 		for range 5 {
 			d := c.Schedule(pod)
 			if d.Kind != p.Kind || d.Kind != Unschedulable && !slices.ContainsFunc(p.Options, func(o Option) bool { return o.is(d) }) {

@@ -26,7 +26,7 @@ func newWorld(seed uint64, nodes int) *world {
 		snapshot.Nodes = append(snapshot.Nodes, machine(fmt.Sprint("node-", i), amounts("cpu", size, "memory", "8Gi")))
 	}
 	w.c = New(snapshot)
-	w.c.Break = rand.New(rand.NewPCG(seed, 2)).IntN
+	w.c.TieBreak = rand.New(rand.NewPCG(seed, 2)).IntN
 	for i, cpu := range []string{"500m", "1", "2", "3"} {
 		for _, priority := range []int32{0, 10, 20} {
 			w.shapes = append(w.shapes, w.c.Pod(prioritised(fmt.Sprint("shape-", i), priority, amounts("cpu", cpu, "memory", "1Gi"))))
@@ -69,18 +69,18 @@ func TestQuestionsChangeNoLaterDecision(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		seed := rapid.Uint64().Draw(t, "seed")
 		nodes := rapid.SampledFrom([]int{1, 3, 20, 130}).Draw(t, "nodes")
-		plain, asked := newWorld(seed, nodes), newWorld(seed, nodes)
-		asks := rapid.SliceOfN(rapid.IntRange(-3, len(questions)-1), 1, 20).Draw(t, "questions")
+		plain, queried := newWorld(seed, nodes), newWorld(seed, nodes)
+		draws := rapid.SliceOfN(rapid.IntRange(-3, len(questions)-1), 1, 20).Draw(t, "questions")
 		at := 0
 		ask := func(c *Cluster, pod *Pod) {
-			if q := asks[at%len(asks)]; q >= 0 {
+			if q := draws[at%len(draws)]; q >= 0 {
 				questions[q](c, pod)
 			}
 			at++
 		}
 		for i := range 4*nodes + 20 {
 			want := plain.step(i, func(*Cluster, *Pod) {})
-			if got := asked.step(i, ask); got != want {
+			if got := queried.step(i, ask); got != want {
 				t.Fatalf("decision %d: %s; without questions: %s", i, got, want)
 			}
 		}

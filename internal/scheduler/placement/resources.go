@@ -93,12 +93,12 @@ func scalar(name corev1.ResourceName) bool {
 }
 
 // The values that a container without requests has in scores (util.DefaultMilliCPURequest, DefaultMemoryRequest).
-var unasked = [2]int64{slotCPU: 100, slotMemory: 200 << 20}
+var defaultRequests = [2]int64{slotCPU: 100, slotMemory: 200 << 20}
 
-func unaskedList() corev1.ResourceList {
+func defaultRequestList() corev1.ResourceList {
 	return corev1.ResourceList{
-		corev1.ResourceCPU:    *resource.NewMilliQuantity(unasked[slotCPU], resource.DecimalSI),
-		corev1.ResourceMemory: *resource.NewQuantity(unasked[slotMemory], resource.DecimalSI),
+		corev1.ResourceCPU:    *resource.NewMilliQuantity(defaultRequests[slotCPU], resource.DecimalSI),
+		corev1.ResourceMemory: *resource.NewQuantity(defaultRequests[slotMemory], resource.DecimalSI),
 	}
 }
 
@@ -151,16 +151,16 @@ func (s *slots) ordinaryDemands(spec *corev1.PodSpec) demands {
 	var d demands
 	for i := range spec.Containers {
 		list := spec.Containers[i].Resources.Requests
-		asked := s.quantities(list)
+		requested := s.quantities(list)
 		if i == 0 {
-			d.requests = asked
+			d.requests = requested
 		} else {
-			d.requests = d.requests.add(asked, 1)
+			d.requests = d.requests.add(requested, 1)
 		}
 		for slot, name := range s.names[:len(d.score)] {
-			amount := asked[slot]
+			amount := requested[slot]
 			if _, given := list[name]; !given {
-				amount = unasked[slot]
+				amount = defaultRequests[slot]
 			}
 			d.score[slot] += amount
 		}
@@ -176,7 +176,7 @@ func (s *slots) allDemands(pod *corev1.Pod) demands {
 	type options = resourcehelpers.PodResourcesOptions
 	requests := resourcehelpers.PodRequests(pod, options{})
 	d := demands{requests: s.quantities(requests), score: cpuAndMemory(resourcehelpers.PodRequests(pod, options{
-		NonMissingContainerRequests: unaskedList(), SkipPodLevelResources: true,
+		NonMissingContainerRequests: defaultRequestList(), SkipPodLevelResources: true,
 	}))}
 	held, holder, heldRequests := options{UseStatusResources: true, InPlacePodLevelResourcesVerticalScalingEnabled: true}, pod, requests
 	if resized(pod) {
@@ -188,11 +188,11 @@ func (s *slots) allDemands(pod *corev1.Pod) demands {
 	d.held = s.quantities(heldRequests)
 	// framework.PodInfo.CalculateResource
 	if !resourcehelpers.IsPodLevelRequestsSet(pod) {
-		held.NonMissingContainerRequests = unaskedList()
+		held.NonMissingContainerRequests = defaultRequestList()
 	} else {
 		held.NonMissingContainerRequests = corev1.ResourceList{}
-		for name, amount := range unaskedList() {
-			if _, asked := heldRequests[name]; !asked {
+		for name, amount := range defaultRequestList() {
+			if _, ok := heldRequests[name]; !ok {
 				held.NonMissingContainerRequests[name] = amount
 			}
 		}
@@ -213,9 +213,9 @@ func resized(pod *corev1.Pod) bool {
 			if of < 0 {
 				continue
 			}
-			asked := containers[of].Resources.Requests
-			if status.Resources != nil && !equalResources(status.Resources.Requests, asked) ||
-				status.AllocatedResources != nil && !equalResources(status.AllocatedResources, asked) {
+			requested := containers[of].Resources.Requests
+			if status.Resources != nil && !equalResources(status.Resources.Requests, requested) ||
+				status.AllocatedResources != nil && !equalResources(status.AllocatedResources, requested) {
 				return true
 			}
 		}
@@ -225,15 +225,15 @@ func resized(pod *corev1.Pod) bool {
 		differs(pod.Spec.Containers, pod.Status.ContainerStatuses) || differs(pod.Spec.InitContainers, pod.Status.InitContainerStatuses)
 }
 
-// effective is a pod that requests what a resized one holds by the rules of Kubernetes 1.36, which look at each container
-// by itself (component-helpers v0.36, determineEffectiveRequests).
+// effective is a pod that requests what a resized one holds by the rules of Kubernetes 1.36, which look at each
+// container by itself (component-helpers v0.36, determineEffectiveRequests).
 func effective(pod *corev1.Pod) *corev1.Pod {
 	infeasible := resourcehelpers.IsPodResizeInfeasible(pod)
-	requests := func(asked, actual, allocated corev1.ResourceList) corev1.ResourceList {
+	requests := func(requested, actual, allocated corev1.ResourceList) corev1.ResourceList {
 		if infeasible {
 			return greatest(actual, allocated)
 		}
-		return greatest(asked, actual, allocated)
+		return greatest(requested, actual, allocated)
 	}
 	containers := func(containers []corev1.Container, statuses []corev1.ContainerStatus, counts func(*corev1.Container) bool) []corev1.Container {
 		containers = slices.Clone(containers)

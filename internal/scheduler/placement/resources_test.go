@@ -67,7 +67,7 @@ func TestAPodWithoutRequestsCountsInScores(t *testing.T) {
 		requests, held      quantities
 		score, heldForScore [2]int64
 	}{
-		"a container without requests": {asking(nil), quantities{0, 0, 0}, quantities{0, 0, 0}, unasked, unasked},
+		"a container without requests": {asking(nil), quantities{0, 0, 0}, quantities{0, 0, 0}, defaultRequests, defaultRequests},
 		"two of them": {
 			with(func(p *corev1.Pod) { p.Spec.Containers = append(p.Spec.Containers, corev1.Container{}) }),
 			quantities{0, 0, 0},
@@ -92,7 +92,7 @@ func TestAPodWithoutRequestsCountsInScores(t *testing.T) {
 		},
 		"pod-level resources count in the filters, and in the scores of pods that run only": {with(func(p *corev1.Pod) {
 			p.Spec.Resources = &corev1.ResourceRequirements{Requests: amounts("cpu", "2")}
-		}), quantities{2000, 0, 0}, quantities{2000, 0, 0}, unasked, [2]int64{2000, 200 << 20}},
+		}), quantities{2000, 0, 0}, quantities{2000, 0, 0}, defaultRequests, [2]int64{2000, 200 << 20}},
 		"a resize that is under way counts on the node": {with(func(p *corev1.Pod) {
 			p.Spec.Containers = []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{Requests: amounts("cpu", "1", "memory", "1Gi")}}}
 			p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "c", Resources: &corev1.ResourceRequirements{Requests: amounts("cpu", "3", "memory", "1Gi")}}}

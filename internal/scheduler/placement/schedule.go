@@ -46,7 +46,7 @@ func (c *Cluster) decide(pod *Pod) (decision Decision, lost bool) {
 		return Decision{Kind: Gated}, false
 	}
 	cy := c.cycle(pod)
-	decision = Decision{Kind: Unschedulable, Approximate: pod.arrival.approximate}
+	decision = Decision{Kind: Unschedulable, Approximate: pod.preFilterState.approximate}
 	if at, reserved := c.reserved(pod); reserved && cy.at(at) == feasible {
 		decision.Kind, decision.Node, decision.Equal = Bound, c.nodes[at].name, 1
 		return decision, false
@@ -84,8 +84,8 @@ func (c *Cluster) reserved(pod *Pod) (at int, reserved bool) {
 }
 
 func (c *Cluster) choose(n int) int {
-	if c.Break == nil || n == 1 {
+	if c.TieBreak == nil || n == 1 {
 		return 0
 	}
-	return c.Break(n)
+	return c.TieBreak(n)
 }

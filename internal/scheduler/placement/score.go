@@ -19,6 +19,7 @@ const (
 	weightPods      = 2
 	weightBalanced  = 1
 	weightImages    = 1
+	weightVolumes   = 1
 	maxScore        = 100 // fwk.MaxNodeScore
 	hardPodAffinity = 1   // InterPodAffinityArgs.HardPodAffinityWeight
 )
@@ -49,13 +50,14 @@ type scoring struct {
 }
 
 // scorings are the parts of the score beside base.
-func scorings() [5]scoring {
+func scorings() [6]scoring {
 	return [...]scoring{
 		{weightTaints, true, (*Cluster).taintScores},
 		{weightAffinity, true, (*Cluster).affinityScores},
 		{weightSpread, true, (*Cluster).spreadScores},
 		{weightPods, true, (*Cluster).podScores},
 		{weightImages, false, (*Cluster).imageScores},
+		{weightVolumes, false, (*Cluster).volumeScores},
 	}
 }
 
@@ -78,7 +80,7 @@ func base(pod *Pod, n *node) int64 {
 
 // baseOnly reports whether nodes differ for a pod only in base.
 func (c *Cluster) baseOnly(pod *Pod) bool {
-	a := pod.arrival
+	a := pod.preFilterState
 	return !c.shunned && a.preferred == nil && len(a.soft) == 0 && c.withAffinity == 0 && len(pod.preferredAffinity) == 0 &&
 		len(pod.preferredAntiAffinity) == 0 && !slices.ContainsFunc(a.images, func(name string) bool { return len(c.image(name).on) > 0 })
 }
@@ -157,7 +159,7 @@ func (c *Cluster) taintScores(pod *Pod, nodes []int, scores []int64) bool {
 			if taints[t].Effect != corev1.TaintEffectPreferNoSchedule {
 				continue
 			}
-			if !corev1helpers.TolerationsTolerateTaint(klog.Background(), pod.arrival.tolerations, &taints[t], comparisonOperators) {
+			if !corev1helpers.TolerationsTolerateTaint(klog.Background(), pod.preFilterState.tolerations, &taints[t], comparisonOperators) {
 				scores[i]++
 				found = true
 			}
@@ -171,11 +173,11 @@ func (c *Cluster) taintScores(pod *Pod, nodes []int, scores []int64) bool {
 
 // affinityScores are the preferred node affinity's (nodeaffinity, Score).
 func (c *Cluster) affinityScores(pod *Pod, nodes []int, scores []int64) bool {
-	if pod.arrival.preferred == nil {
+	if pod.preFilterState.preferred == nil {
 		return false
 	}
 	for i, at := range nodes {
-		scores[i] = pod.arrival.preferred.Score(c.nodes[at].object)
+		scores[i] = pod.preFilterState.preferred.Score(c.nodes[at].object)
 	}
 	normalise(scores, false)
 	return true
@@ -183,11 +185,11 @@ func (c *Cluster) affinityScores(pod *Pod, nodes []int, scores []int64) bool {
 
 // spreadScores are those of soft topology spread constraints (podtopologyspread, scoring.go).
 func (c *Cluster) spreadScores(pod *Pod, nodes []int, scores []int64) bool {
-	soft := pod.arrival.soft
+	soft := pod.preFilterState.soft
 	if len(soft) == 0 {
 		return false
 	}
-	ignored := func(n *node) bool { return pod.arrival.spreadAll && !labelled(n, soft) }
+	ignored := func(n *node) bool { return pod.preFilterState.spreadAll && !labelled(n, soft) }
 	counts := make([]map[string]int64, len(soft))
 	compared := 0
 	for i := range soft {
@@ -219,7 +221,7 @@ func (c *Cluster) spreadScores(pod *Pod, nodes []int, scores []int64) bool {
 		}
 		for i := range soft {
 			t := &soft[i]
-			if _, asked := counts[i][n.object.Labels[t.key]]; asked && t.includes(pod, n) {
+			if _, counted := counts[i][n.object.Labels[t.key]]; counted && t.includes(pod, n) {
 				counts[i][n.object.Labels[t.key]] += int64(t.count(n, pod.namespace))
 			}
 		}
@@ -268,7 +270,7 @@ func (c *Cluster) podScores(pod *Pod, nodes []int, scores []int64) bool {
 		return false
 	}
 	sums := map[pair]int64{}
-	say := func(terms []term, about *Pod, namespaceLabels map[string]string, n *node, sign int64) {
+	score := func(terms []term, about *Pod, namespaceLabels map[string]string, n *node, sign int64) {
 		for i := range terms {
 			if value, has := n.object.Labels[terms[i].key]; has && terms[i].matches(about, namespaceLabels) {
 				sums[pair{terms[i].key, value}] += sign * terms[i].weight
@@ -281,16 +283,16 @@ func (c *Cluster) podScores(pod *Pod, nodes []int, scores []int64) bool {
 			continue
 		}
 		for _, o := range n.pods {
-			say(preferred, o.pod, nil, n, 1)
-			say(preferredAnti, o.pod, nil, n, -1)
+			score(preferred, o.pod, nil, n, 1)
+			score(preferredAnti, o.pod, nil, n, -1)
 			for i := range o.pod.affinity {
 				t := &o.pod.affinity[i]
 				if value, has := n.object.Labels[t.key]; has && t.matches(pod, namespaceLabels) {
 					sums[pair{t.key, value}] += hardPodAffinity
 				}
 			}
-			say(o.pod.preferredAffinity, pod, namespaceLabels, n, 1)
-			say(o.pod.preferredAntiAffinity, pod, namespaceLabels, n, -1)
+			score(o.pod.preferredAffinity, pod, namespaceLabels, n, 1)
+			score(o.pod.preferredAntiAffinity, pod, namespaceLabels, n, -1)
 		}
 	}
 	if len(sums) == 0 {
@@ -373,7 +375,7 @@ func images(spec *corev1.PodSpec) []string {
 func (c *Cluster) imageScores(pod *Pod, nodes []int, scores []int64) bool {
 	const smallest, largestEach = 23 << 20, 1000 << 20
 	var found []*image
-	for _, name := range pod.arrival.images {
+	for _, name := range pod.preFilterState.images {
 		if image := c.image(name); len(image.on) > 0 {
 			found = append(found, image)
 		}
@@ -381,7 +383,7 @@ func (c *Cluster) imageScores(pod *Pod, nodes []int, scores []int64) bool {
 	if len(found) == 0 {
 		return false
 	}
-	largest := int64(largestEach * pod.arrival.imageCount)
+	largest := int64(largestEach * pod.preFilterState.imageCount)
 	for i, at := range nodes {
 		var sum int64
 		for _, image := range found {

@@ -7,10 +7,10 @@ import "slices"
 // soon as it has found enough.
 func (cy *cycle) search() (chosen, equal int) {
 	switch {
-	case cy.pod.arrival.conflicting:
+	case cy.pod.preFilterState.conflicting:
 		cy.helpful = &positionSet{}
 		return 0, 0
-	case cy.kept && cy.pod.arrival.names == nil && cy.c.baseOnly(cy.pod):
+	case cy.hasMemo && cy.pod.preFilterState.names == nil && cy.c.baseOnly(cy.pod):
 		return cy.searchIndex()
 	}
 	feasible := cy.searchNodes()
@@ -42,17 +42,17 @@ func (cy *cycle) searchNodes() []int {
 	c, w := cy.c, cy.c.work
 	w.feasible, w.helpful = w.feasible[:0], newPositionSet(len(c.nodes))
 	cy.helpful = &w.helpful
-	judge := cy.at
-	if cy.kept {
+	status := cy.at
+	if cy.hasMemo {
 		m := cy.memo()
-		judge = func(at int) verdict { return m.verdicts[at] }
+		status = func(at int) filterStatus { return m.statuses[at] }
 	}
 	positions := cy.positions()
 	limit, tried := enough(len(positions)), 0
 	for tried < len(positions) && len(w.feasible) < limit {
 		at := positions[(c.next+tried)%len(positions)]
 		tried++
-		v := judge(at)
+		v := status(at)
 		w.helpful.set(at, v.resolvable())
 		if v == feasible {
 			w.feasible = append(w.feasible, at)
@@ -66,7 +66,7 @@ func (cy *cycle) searchNodes() []int {
 
 // positions are the nodes that come into question: those that the pod's affinity names, else all.
 func (cy *cycle) positions() []int {
-	c, a := cy.c, cy.pod.arrival
+	c, a := cy.c, cy.pod.preFilterState
 	if a.conflicting {
 		return nil
 	}

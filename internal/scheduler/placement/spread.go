@@ -162,7 +162,7 @@ func (t *constraint) count(n *node, namespace string) int {
 
 // includes reports whether a node counts for a constraint of a pod (matchNodeInclusionPolicies).
 func (t *constraint) includes(pod *Pod, n *node) bool {
-	return (!t.honorAffinity || pod.arrival.matches(n)) && (!t.honorTaints || pod.arrival.tolerates(n))
+	return (!t.honorAffinity || pod.preFilterState.matches(n)) && (!t.honorTaints || pod.preFilterState.tolerates(n))
 }
 
 // labelled reports whether a node has the keys of all constraints.
@@ -191,7 +191,7 @@ type domain struct {
 
 // spreads counts for an arriving pod; nil when it has no hard constraints.
 func (c *Cluster) spreads(pod *Pod) *spreads {
-	constraints := pod.arrival.hard
+	constraints := pod.preFilterState.hard
 	if len(constraints) == 0 {
 		return nil
 	}
@@ -257,8 +257,8 @@ func (s *spreads) shift(other *Pod, n *node, by int) {
 	}
 }
 
-// filter is the plugin PodTopologySpread's verdict on a node.
-func (s *spreads) filter(n *node) verdict {
+// filter is the filter of the plugin PodTopologySpread.
+func (s *spreads) filter(n *node) filterStatus {
 	for i := range s.constraints {
 		t := &s.constraints[i]
 		value, has := n.object.Labels[t.key]

@@ -33,10 +33,10 @@ func TestTheRulesAreThoseOfTheClustersVersion(t *testing.T) {
 	trade := prioritised("trade", 100, nil)
 	trade.Spec.NodeName = "node-1"
 	for name, cpu := range map[string][2]string{"a": {"1", "2"}, "b": {"2", "1"}} {
-		asked, actual := amounts("cpu", cpu[0]), amounts("cpu", cpu[1])
-		trade.Spec.Containers = append(trade.Spec.Containers, corev1.Container{Name: name, Resources: corev1.ResourceRequirements{Requests: asked}})
+		requested, actual := amounts("cpu", cpu[0]), amounts("cpu", cpu[1])
+		trade.Spec.Containers = append(trade.Spec.Containers, corev1.Container{Name: name, Resources: corev1.ResourceRequirements{Requests: requested}})
 		trade.Status.ContainerStatuses = append(trade.Status.ContainerStatuses, corev1.ContainerStatus{
-			Name: name, Resources: &corev1.ResourceRequirements{Requests: actual}, AllocatedResources: asked,
+			Name: name, Resources: &corev1.ResourceRequirements{Requests: actual}, AllocatedResources: requested,
 		})
 	}
 	for name, test := range map[string]struct {
@@ -64,8 +64,8 @@ func TestImageVolumesCountInTheScoreOfImagesFrom137(t *testing.T) {
 	for version, want := range map[string]int{"v1.36.1": 1, "v1.37.1": 2} {
 		c := New(Snapshot{Version: version})
 		p := c.Pod(pod)
-		c.arrive(p)
-		if got := p.arrival.imageCount; got != want {
+		c.preFilter(p)
+		if got := p.preFilterState.imageCount; got != want {
 			t.Errorf("in %s the score is divided by %d images, not %d", version, got, want)
 		}
 	}

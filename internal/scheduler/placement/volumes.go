@@ -1,8 +1,10 @@
 package placement
 
 import (
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -26,6 +28,8 @@ type storage struct {
 	limits  map[string]map[string]int32 // by node, then by driver
 	// attached are the volumes that are attached to a node.
 	attached map[string][]volumeID
+	// installed are the drivers of a node.
+	installed map[string]map[string]bool
 }
 
 // volumeID names a volume of a driver.
@@ -46,7 +50,8 @@ func newStorage(s *Storage, owner *byte) (*storage, *volumes) {
 		return nil, nil
 	}
 	fixed := &storage{
-		classes: map[string]*storagev1.StorageClass{}, drivers: map[string]*storagev1.CSIDriver{}, limits: map[string]map[string]int32{}, attached: map[string][]volumeID{},
+		classes: map[string]*storagev1.StorageClass{}, drivers: map[string]*storagev1.CSIDriver{}, limits: map[string]map[string]int32{},
+		attached: map[string][]volumeID{}, installed: map[string]map[string]bool{},
 	}
 	v := &volumes{owner: owner, claims: map[string]*corev1.PersistentVolumeClaim{}, persistent: slices.Clone(s.Volumes), users: map[string]int{}}
 	for _, class := range s.Classes {
@@ -63,7 +68,9 @@ func newStorage(s *Storage, owner *byte) (*storage, *volumes) {
 		v.claims[claim.Namespace+"/"+claim.Name] = claim
 	}
 	for _, node := range s.Nodes {
+		fixed.installed[node.Name] = map[string]bool{}
 		for _, driver := range node.Spec.Drivers {
+			fixed.installed[node.Name][driver.Name] = true
 			if driver.Allocatable == nil || driver.Allocatable.Count == nil {
 				continue
 			}
@@ -75,9 +82,9 @@ func newStorage(s *Storage, owner *byte) (*storage, *volumes) {
 	}
 	for _, attachment := range s.Attachments {
 		if name := attachment.Spec.Source.PersistentVolumeName; name != nil {
-			if pv := v.volume(*name); pv != nil && pv.Spec.CSI != nil {
+			if pv := v.volume(*name); pv != nil && pv.Spec.CSI != nil && attachment.Spec.Attacher != "" {
 				node := attachment.Spec.NodeName
-				fixed.attached[node] = append(fixed.attached[node], volumeID{pv.Spec.CSI.Driver, pv.Spec.CSI.VolumeHandle})
+				fixed.attached[node] = append(fixed.attached[node], volumeID{attachment.Spec.Attacher, pv.Spec.CSI.VolumeHandle})
 			}
 		}
 	}
@@ -138,14 +145,34 @@ func (c *Cluster) mount(pod *Pod, by int) {
 // mounts are the volume claims of a pod that looks for a node.
 type mounts struct {
 	keys []string
-	// unready is why no node comes into question now; "" where some may.
-	unready string
-	bound   []*corev1.PersistentVolume
+	// unready is why no node comes into question now; "" where some may. unreadyAt is the plugin that says so first.
+	unready   string
+	unreadyAt preFilter
+	bound     []*corev1.PersistentVolume
+	// zoned are those of bound that VolumeZone looks at: it passes over ephemeral volumes.
+	zoned []*corev1.PersistentVolume
 	// unbound are claims that are bound, or provisioned, when the first pod comes (WaitForFirstConsumer).
 	unbound []*corev1.PersistentVolumeClaim
 	// exclusive are claims that only one pod may have (ReadWriteOncePod).
 	exclusive []string
 	problem   string
+}
+
+// preFilter is a step in which kube-scheduler looks at the claims of a pod before it looks at nodes, in their order.
+type preFilter int
+
+const (
+	restrictionsPreFilter preFilter = iota + 1
+	claimsPreFilter                 // VolumeBinding, podHasPVCs
+	bindingPreFilter                // VolumeBinding
+	zonePreFilter
+)
+
+// reject notes why no node comes into question: the first step that rejects the pod counts.
+func (m *mounts) reject(at preFilter, why string) {
+	if m.unready == "" || at < m.unreadyAt {
+		m.unready, m.unreadyAt = why, at
+	}
 }
 
 // selectedNode is kube-scheduler's mark of the node for which a volume is being provisioned.
@@ -169,10 +196,10 @@ func (c *Cluster) mounts(pod *Pod) *mounts {
 			c.storage.defaults(claim)
 		}
 		if claim == nil {
-			m.unready = "persistentvolumeclaim \"" + key[len(pod.namespace)+1:] + "\" not found"
+			m.reject(restrictionsPreFilter, "persistentvolumeclaim \""+key[len(pod.namespace)+1:]+"\" not found")
 			continue
 		}
-		m.read(c, key, claim)
+		m.read(c, key, claim, ephemeral[key] != nil)
 	}
 	return m
 }
@@ -198,8 +225,8 @@ func (s *storage) defaults(claim *corev1.PersistentVolumeClaim) {
 }
 
 // read sorts a claim (volumeBinder.GetPodVolumeClaims).
-func (m *mounts) read(c *Cluster, key string, claim *corev1.PersistentVolumeClaim) {
-	if slices.Contains(claim.Spec.AccessModes, corev1.ReadWriteOncePod) {
+func (m *mounts) read(c *Cluster, key string, claim *corev1.PersistentVolumeClaim, ephemeral bool) {
+	if slices.Contains(claim.Spec.AccessModes, corev1.ReadWriteOncePod) && !ephemeral && !slices.Contains(m.exclusive, key) {
 		m.exclusive = append(m.exclusive, key)
 	}
 	class := c.storage.classes[volumehelpers.GetPersistentVolumeClaimClass(claim)]
@@ -208,27 +235,30 @@ func (m *mounts) read(c *Cluster, key string, claim *corev1.PersistentVolumeClai
 	_, complete := claim.Annotations[volumehelpers.AnnBindCompleted]
 	switch {
 	case claim.Status.Phase == corev1.ClaimLost:
-		m.unready = "persistentvolumeclaim \"" + claim.Name + "\" bound to non-existent persistentvolume \"" + claim.Spec.VolumeName + "\""
+		m.reject(claimsPreFilter, fmt.Sprintf("persistentvolumeclaim %q bound to non-existent persistentvolume %q", claim.Name, claim.Spec.VolumeName))
 	case claim.DeletionTimestamp != nil:
-		m.unready = "persistentvolumeclaim \"" + claim.Name + "\" is being deleted"
+		m.reject(claimsPreFilter, fmt.Sprintf("persistentvolumeclaim %q is being deleted", claim.Name))
 	case claim.Spec.VolumeName != "" && complete:
 		pv := c.volumes.volume(claim.Spec.VolumeName)
 		if pv == nil {
-			m.unready = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
+			m.reject(zonePreFilter, fmt.Sprintf("persistentvolume %q not found", claim.Spec.VolumeName))
 			return
 		}
 		if migrated(pv) {
 			m.problem = "volume " + pv.Name + ", which a CSI driver takes over"
 		}
 		m.bound = append(m.bound, pv)
+		if !ephemeral {
+			m.zoned = append(m.zoned, pv)
+		}
 	case !delayed || claim.Spec.VolumeName != "":
-		m.unready = "pod has unbound immediate PersistentVolumeClaims"
+		m.reject(bindingPreFilter, "pod has unbound immediate PersistentVolumeClaims")
 		if len(c.volumes.candidates(claim)) > 0 || !static || claim.Spec.VolumeName != "" {
 			m.problem = "volume claim " + claim.Name + ", which is being bound"
 		}
 	default:
 		m.unbound = append(m.unbound, claim)
-		if !static && (c.storage.drivers[class.Provisioner] == nil || !m.ofPod(key, claim)) {
+		if !static && (c.storage.drivers[class.Provisioner] == nil || !ephemeral && !m.ofPod(key, claim)) {
 			m.problem = "volume claim " + claim.Name + ", for which " + class.Provisioner + " makes a volume when the pod comes"
 		}
 	}
@@ -244,7 +274,8 @@ func (m *mounts) ofPod(key string, claim *corev1.PersistentVolumeClaim) bool {
 	return slices.Contains(m.exclusive, key) || claim.UID == ""
 }
 
-// migrated reports whether a CSI driver may have taken over what an in-tree plugin did, which changes where the volume is.
+// migrated reports whether a CSI driver may have taken over what an in-tree plugin did, which changes where the volume
+// is.
 func migrated(pv *corev1.PersistentVolume) bool {
 	s := &pv.Spec.PersistentVolumeSource
 	return s.GCEPersistentDisk != nil || s.AWSElasticBlockStore != nil || s.AzureDisk != nil || s.AzureFile != nil || s.Cinder != nil ||
@@ -260,18 +291,15 @@ func (m *mounts) uses(pod *Pod) bool {
 	return slices.ContainsFunc(keys, func(key string) bool { return slices.Contains(m.exclusive, key) })
 }
 
-// mountable is the verdict of the plugins VolumeRestrictions, NodeVolumeLimits, VolumeBinding and VolumeZone, in their
+// mountable is the status by the plugins VolumeRestrictions, NodeVolumeLimits, VolumeBinding and VolumeZone, in their
 // order.
-func (cy *cycle) mountable(t *trial) verdict {
+func (cy *cycle) mountable(t *trial) filterStatus {
 	m := cy.mounts
-	if m.unready != "" {
-		return volumesUnready
-	}
 	if cy.inUse(t) {
 		return volumeInUse
 	}
-	if cy.overLimit(t) {
-		return volumeLimit
+	if v := cy.attachable(t); v != feasible {
+		return v
 	}
 	for _, pv := range m.bound {
 		if volumehelpers.CheckNodeAffinity(pv, t.object.Labels) != nil {
@@ -281,7 +309,7 @@ func (cy *cycle) mountable(t *trial) verdict {
 	if _, ok := cy.c.bindings(m, t.node); !ok {
 		return volumeUnmatched
 	}
-	for _, pv := range m.bound {
+	for _, pv := range m.zoned {
 		if !inZone(pv, t.object) {
 			return volumeZone
 		}
@@ -290,44 +318,70 @@ func (cy *cycle) mountable(t *trial) verdict {
 }
 
 // inUse reports whether a pod on a node has a claim that only one pod may have, beside those of a node that are gone.
+// Like the original it counts a claim in use once, however many pods have it, and counts the pods of a node by the
+// claims' names alone, whatever their namespace (volumerestrictions, preFilterState).
 func (cy *cycle) inUse(t *trial) bool {
+	count := 0
 	for _, key := range cy.mounts.exclusive {
-		users := cy.c.volumes.users[key]
-		for _, pod := range t.gone {
-			if keys, _ := claimsOf(pod); slices.Contains(keys, key) {
-				users--
-			}
-		}
-		if users > 0 {
-			return true
+		if cy.c.volumes.users[key] > 0 {
+			count++
 		}
 	}
-	return false
+	if count == 0 {
+		return false // The plugin is skipped.
+	}
+	for _, pod := range t.gone {
+		count -= cy.mounts.references(pod)
+	}
+	for _, nominated := range t.nominatedPods {
+		count += cy.mounts.references(nominated)
+	}
+	return count > 0
 }
 
-// overLimit reports whether a node can have no more volumes of a driver.
-func (cy *cycle) overLimit(t *trial) bool {
-	limits := cy.c.storage.limits[t.name]
-	if len(limits) == 0 {
-		return false
+// references is how many volumes of a pod have the name of one of the claims that only one pod may have.
+func (m *mounts) references(pod *Pod) (count int) {
+	for i := range pod.object.Spec.Volumes {
+		source := pod.object.Spec.Volumes[i].PersistentVolumeClaim
+		if source != nil && slices.ContainsFunc(m.exclusive, func(key string) bool {
+			return key[strings.IndexByte(key, '/')+1:] == source.ClaimName
+		}) {
+			count++
+		}
 	}
+	return count
+}
+
+// attachable is the filter of the plugin NodeVolumeLimits: whether a node has the pod's drivers, where that matters,
+// and can have more of their volumes. As in the original a volume that is attached but that no pod on the node has
+// counts twice.
+func (cy *cycle) attachable(t *trial) filterStatus {
 	more, has := map[volumeID]bool{}, map[volumeID]bool{}
 	cy.c.attach(cy.pod, more)
-	for _, id := range cy.c.storage.attached[t.name] {
-		has[id] = true
+	if cy.c.missingDriver(more, t.name) != "" {
+		return driverMissing
+	}
+	limits := cy.c.storage.limits[t.name]
+	if len(limits) == 0 {
+		return feasible
 	}
 	for _, o := range t.pods {
 		if !slices.Contains(t.gone, o.pod) {
 			cy.c.attach(o.pod, has)
 		}
 	}
-	for _, guest := range t.guests {
-		cy.c.attach(guest, has)
+	for _, nominated := range t.nominatedPods {
+		cy.c.attach(nominated, has)
 	}
 	counts := map[string]int{}
 	for id := range has {
 		delete(more, id)
 		counts[id.driver]++
+	}
+	for _, id := range cy.c.storage.attached[t.name] {
+		if !has[id] {
+			counts[id.driver]++
+		}
 	}
 	adds := map[string]int{}
 	for id := range more {
@@ -335,10 +389,28 @@ func (cy *cycle) overLimit(t *trial) bool {
 	}
 	for driver, count := range adds {
 		if limit, limited := limits[driver]; limited && counts[driver]+count > int(limit) {
-			return true
+			return volumeLimit
 		}
 	}
-	return false
+	return feasible
+}
+
+// missingDriver names a driver of some volumes that a node does not have, and without which it takes no pod; "" for
+// none (checkCSIDriverOnNode).
+func (c *Cluster) missingDriver(ids map[volumeID]bool, node string) (missing string) {
+	if !c.rules.missingDrivers {
+		return ""
+	}
+	for id := range ids {
+		driver := c.storage.drivers[id.driver]
+		if driver == nil || driver.Spec.PreventPodSchedulingIfMissing == nil || !*driver.Spec.PreventPodSchedulingIfMissing {
+			continue
+		}
+		if !c.storage.installed[node][id.driver] && (missing == "" || id.driver < missing) {
+			missing = id.driver
+		}
+	}
+	return missing
 }
 
 // attach adds the volumes of CSI drivers that a pod has.

@@ -29,6 +29,10 @@ type Refusal struct {
 	Message string
 	// Passing is true if the pod is admitted after others have ended: a quota is exhausted.
 	Passing bool
+	// Quota is true if a ResourceQuota rejects the pod.
+	Quota bool
+	// Uncounted is the name of the quota that rejects it, if that is planned and has not been counted yet.
+	Uncounted string
 }
 
 func (r *Refusal) Error() string { return r.Message }
@@ -40,14 +44,14 @@ func refuse(format string, args ...any) *Refusal {
 // Controller admits pods one after another and keeps count of what they use of quotas.
 type Controller struct {
 	cluster Cluster
-	quotas  []*ledger
+	quotas  []*quotaUsage
 }
 
 // New makes a controller. pods are those of the cluster, for quotas whose use is not computed yet.
 func New(cluster Cluster, pods []*corev1.Pod) *Controller {
 	c := &Controller{cluster: cluster}
 	for _, quota := range cluster.Quotas {
-		c.quotas = append(c.quotas, newLedger(quota, pods))
+		c.quotas = append(c.quotas, newQuotaUsage(quota, pods))
 	}
 	return c
 }
@@ -77,13 +81,21 @@ func (c *Controller) Complete(pod *corev1.Pod) (*corev1.Pod, *Refusal) {
 	}
 	defaults(pod)
 	// The API server validates a pod between mutating and validating admission.
-	for _, step := range []func(*corev1.Pod) *Refusal{c.priority, c.runtimeClass, c.limitDefaults, validResources, c.limitBounds} {
+	for _, step := range []func(*corev1.Pod) *Refusal{c.limitDefaults, c.priority, defaultTolerations, c.runtimeClass, complete, validResources, c.limitBounds} {
 		if refusal := step(pod); refusal != nil {
 			return pod, refusal
 		}
 	}
-	mergeLabelKeys(pod)
 	return pod, podSecurity(namespace, pod)
+}
+
+// CompleteTemplate returns the pod with what Kueue adds to a pod template when it counts it (AdjustResources in
+// pkg/workload/resources.go of Kueue): limits as requests, LimitRange defaults and a RuntimeClass's overhead. It adds no
+// tolerations and node selectors: Kueue does not know those that the API server adds to the pods.
+func (c *Controller) CompleteTemplate(pod *corev1.Pod) (*corev1.Pod, *Refusal) {
+	completed, refusal := c.Complete(pod)
+	completed.Spec.NodeSelector, completed.Spec.Tolerations = pod.Spec.NodeSelector, pod.Spec.Tolerations
+	return completed, refusal
 }
 
 // namespace is nil where it is known not to be there.
@@ -102,7 +114,9 @@ func (c *Controller) namespace(name string) *corev1.Namespace {
 
 // defaults are those of the API that matter to a scheduler (pkg/apis/core/v1/defaults.go).
 func defaults(pod *corev1.Pod) {
+	whole := pod.Spec.Resources // is completed after admission, and from the containers first
 	pod.Spec = *scheduler.WithRequests(&pod.Spec)
+	pod.Spec.Resources = whole
 	if !pod.Spec.HostNetwork {
 		return
 	}
@@ -115,6 +129,28 @@ func defaults(pod *corev1.Pod) {
 			}
 		}
 	}
+}
+
+// complete is what the API server does after the mutating plugins (PrepareForCreate in pkg/registry/core/pod/strategy.go).
+func complete(pod *corev1.Pod) *Refusal {
+	mergeLabelKeys(pod)
+	podLevelDefaults(pod)
+	return nil
+}
+
+// defaultTolerations is plugin/pkg/admission/defaulttolerationseconds.
+func defaultTolerations(pod *corev1.Pod) *Refusal {
+	for _, key := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {
+		tolerates := func(t corev1.Toleration) bool {
+			return (t.Key == key || t.Key == "") && (t.Effect == corev1.TaintEffectNoExecute || t.Effect == "")
+		}
+		if !slices.ContainsFunc(pod.Spec.Tolerations, tolerates) {
+			pod.Spec.Tolerations = append(pod.Spec.Tolerations, corev1.Toleration{
+				Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: new(int64(300)),
+			})
+		}
+	}
+	return nil
 }
 
 // priority is plugin/pkg/admission/priority.
@@ -223,15 +259,15 @@ func (c *Controller) runtimeClass(pod *corev1.Pod) *Refusal {
 }
 
 // joined is several complaints as one, each of them once.
-func joined(complaints []string) *Refusal {
-	complaints = unique(complaints)
-	switch len(complaints) {
+func joined(violations []string) *Refusal {
+	violations = unique(violations)
+	switch len(violations) {
 	case 0:
 		return nil
 	case 1:
-		return refuse("%s", complaints[0])
+		return refuse("%s", violations[0])
 	}
-	return refuse("[%s]", strings.Join(complaints, ", "))
+	return refuse("[%s]", strings.Join(violations, ", "))
 }
 
 func unique(texts []string) []string {

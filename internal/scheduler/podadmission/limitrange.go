@@ -41,11 +41,11 @@ func (c *Controller) limitDefaults(pod *corev1.Pod) *Refusal {
 // limitBounds holds the pod to the bounds of its namespace's LimitRanges (the validating part).
 func (c *Controller) limitBounds(pod *corev1.Pod) *Refusal {
 	for _, limits := range c.limitRanges(pod) {
-		var complaints []string
+		var violations []string
 		for i := range limits.Spec.Limits {
-			complaints = append(complaints, exceeds(pod, withDefaults(&limits.Spec.Limits[i]))...)
+			violations = append(violations, exceeds(pod, withDefaults(&limits.Spec.Limits[i]))...)
 		}
-		if refusal := joined(complaints); refusal != nil {
+		if refusal := joined(violations); refusal != nil {
 			return refusal
 		}
 	}
@@ -88,36 +88,36 @@ func addDefaults(pod *corev1.Pod, item *corev1.LimitRangeItem) {
 
 // exceeds lists the bounds of an item that the pod violates (PodValidateLimitFunc).
 func exceeds(pod *corev1.Pod, item *corev1.LimitRangeItem) []string {
-	var complaints []string
+	var violations []string
 	switch item.Type {
 	case corev1.LimitTypeContainer:
 		for _, containers := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
 			for i := range containers {
-				complaints = append(complaints, outside(item, containers[i].Resources.Requests, containers[i].Resources.Limits)...)
+				violations = append(violations, outside(item, containers[i].Resources.Requests, containers[i].Resources.Limits)...)
 			}
 		}
 	case corev1.LimitTypePod:
 		options := resourcehelpers.PodResourcesOptions{ExcludeOverhead: true}
-		complaints = outside(item, resourcehelpers.PodRequests(pod, options), resourcehelpers.PodLimits(pod, options))
+		violations = outside(item, resourcehelpers.PodRequests(pod, options), resourcehelpers.PodLimits(pod, options))
 	}
-	return complaints
+	return violations
 }
 
 // outside compares requests and limits with an item's minima, maxima and ratios, in the words of the API server.
 func outside(item *corev1.LimitRangeItem, requests, limits corev1.ResourceList) []string {
-	var complaints []string
-	complain := func(format string, args ...any) { complaints = append(complaints, fmt.Sprintf(format, args...)) }
+	var violations []string
+	violation := func(format string, args ...any) { violations = append(violations, fmt.Sprintf(format, args...)) }
 	for _, name := range slices.Sorted(maps.Keys(item.Min)) {
 		bound := item.Min[name]
 		request, requested := requests[name]
 		limit, limited := limits[name]
 		switch {
 		case !requested:
-			complain("minimum %s usage per %s is %s.  No request is specified", name, item.Type, bound.String())
+			violation("minimum %s usage per %s is %s.  No request is specified", name, item.Type, bound.String())
 		case request.Cmp(bound) < 0:
-			complain("minimum %s usage per %s is %s, but request is %s", name, item.Type, bound.String(), request.String())
+			violation("minimum %s usage per %s is %s, but request is %s", name, item.Type, bound.String(), request.String())
 		case limited && limit.Cmp(bound) < 0:
-			complain("minimum %s usage per %s is %s, but limit is %s", name, item.Type, bound.String(), limit.String())
+			violation("minimum %s usage per %s is %s, but limit is %s", name, item.Type, bound.String(), limit.String())
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(item.Max)) {
@@ -126,25 +126,25 @@ func outside(item *corev1.LimitRangeItem, requests, limits corev1.ResourceList) 
 		limit, limited := limits[name]
 		switch {
 		case !limited:
-			complain("maximum %s usage per %s is %s.  No limit is specified", name, item.Type, bound.String())
+			violation("maximum %s usage per %s is %s.  No limit is specified", name, item.Type, bound.String())
 		case limit.Cmp(bound) > 0:
-			complain("maximum %s usage per %s is %s, but limit is %s", name, item.Type, bound.String(), limit.String())
+			violation("maximum %s usage per %s is %s, but limit is %s", name, item.Type, bound.String(), limit.String())
 		case requested && request.Cmp(bound) > 0:
-			complain("maximum %s usage per %s is %s, but request is %s", name, item.Type, bound.String(), request.String())
+			violation("maximum %s usage per %s is %s, but request is %s", name, item.Type, bound.String(), request.String())
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(item.MaxLimitRequestRatio)) {
 		bound, request, limit := item.MaxLimitRequestRatio[name], requests[name], limits[name]
 		switch {
 		case request.IsZero():
-			complain("%s max limit to request ratio per %s is %s, but no request is specified or request is 0", name, item.Type, bound.String())
+			violation("%s max limit to request ratio per %s is %s, but no request is specified or request is 0", name, item.Type, bound.String())
 		case limit.IsZero():
-			complain("%s max limit to request ratio per %s is %s, but no limit is specified or limit is 0", name, item.Type, bound.String())
+			violation("%s max limit to request ratio per %s is %s, but no limit is specified or limit is 0", name, item.Type, bound.String())
 		case ratio(limit, request) > bound.AsApproximateFloat64():
-			complain("%s max limit to request ratio per %s is %s, but provided ratio is %f", name, item.Type, bound.String(), ratio(limit, request))
+			violation("%s max limit to request ratio per %s is %s, but provided ratio is %f", name, item.Type, bound.String(), ratio(limit, request))
 		}
 	}
-	return complaints
+	return violations
 }
 
 func ratio(limit, request resource.Quantity) float64 {

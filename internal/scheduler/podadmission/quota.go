@@ -13,15 +13,41 @@ import (
 	resourcehelpers "k8s.io/component-helpers/resource"
 )
 
-// ledger is a ResourceQuota and what is used of it.
-type ledger struct {
+// quotaUsage is a ResourceQuota and what is used of it.
+type quotaUsage struct {
 	*corev1.ResourceQuota
 	hard, used corev1.ResourceList
+	uncounted  bool // it rejects nothing: see Controller.Uncounted
 }
 
-// newLedger takes the use that the quota's status has; of one that is planned, it is that of the pods.
-func newLedger(quota *corev1.ResourceQuota, pods []*corev1.Pod) *ledger {
-	l := &ledger{ResourceQuota: quota, hard: quota.Status.Hard, used: maps.Clone(quota.Status.Used)}
+// Clone copies a controller: what one of them charges does not count in the other.
+func (c *Controller) Clone() *Controller { return c.withQuotas(func(*quotaUsage) {}) }
+
+// Uncounted is the controller before the quotas that are planned have been counted: they reject nothing. Counted is the
+// one after it.
+func (c *Controller) Uncounted() *Controller {
+	return c.withQuotas(func(l *quotaUsage) { l.uncounted = l.Status.Hard == nil })
+}
+
+// Counted is the controller after all quotas have been counted.
+func (c *Controller) Counted() *Controller {
+	return c.withQuotas(func(l *quotaUsage) { l.uncounted = false })
+}
+
+func (c *Controller) withQuotas(change func(*quotaUsage)) *Controller {
+	clone := &Controller{cluster: c.cluster, quotas: make([]*quotaUsage, len(c.quotas))}
+	for i, l := range c.quotas {
+		copied := *l
+		copied.used = maps.Clone(l.used)
+		change(&copied)
+		clone.quotas[i] = &copied
+	}
+	return clone
+}
+
+// newQuotaUsage takes the use that the quota's status has; of one that is planned, it is that of the pods.
+func newQuotaUsage(quota *corev1.ResourceQuota, pods []*corev1.Pod) *quotaUsage {
+	l := &quotaUsage{ResourceQuota: quota, hard: quota.Status.Hard, used: maps.Clone(quota.Status.Used)}
 	if l.hard != nil {
 		return l
 	}
@@ -37,20 +63,20 @@ func newLedger(quota *corev1.ResourceQuota, pods []*corev1.Pod) *ledger {
 // Charge counts the pod in the quotas of its namespace, or returns the quota that it would exceed
 // (k8s.io/apiserver/pkg/admission/plugin/resourcequota, CheckRequest).
 func (c *Controller) Charge(pod *corev1.Pod) *Refusal {
-	var covering []*ledger
+	var covering []*quotaUsage
 	for _, l := range c.quotas {
 		if !l.covers(pod) {
 			continue
 		}
-		if refusal := l.requires(pod); refusal != nil {
-			return refusal
+		if refusal := l.requires(pod); refusal != nil && !l.uncounted {
+			return l.rejects(refusal)
 		}
 		covering = append(covering, l)
 	}
 	use := usage(pod)
 	for _, l := range covering {
-		if refusal := l.exceeded(use); refusal != nil {
-			return refusal
+		if refusal := l.exceeded(use); refusal != nil && !l.uncounted {
+			return l.rejects(refusal)
 		}
 	}
 	for _, l := range covering {
@@ -59,19 +85,28 @@ func (c *Controller) Charge(pod *corev1.Pod) *Refusal {
 	return nil
 }
 
+// rejects is a refusal by this quota.
+func (l *quotaUsage) rejects(refusal *Refusal) *Refusal {
+	refusal.Quota = true
+	if l.Status.Hard == nil {
+		refusal.Uncounted = l.Name
+	}
+	return refusal
+}
+
 // ChargeObject counts an object of a resource, such as "jobs.batch", in the quotas for the number of such objects, or
 // returns the quota that it would exceed.
 func (c *Controller) ChargeObject(namespace, resourceName string) *Refusal {
 	use := corev1.ResourceList{corev1.ResourceName("count/" + resourceName): *resource.NewQuantity(1, resource.DecimalSI)}
-	counting := func(l *ledger) bool {
+	counting := func(l *quotaUsage) bool {
 		return l.Namespace == namespace && len(l.Spec.Scopes) == 0 && l.Spec.ScopeSelector == nil
 	}
 	for _, l := range c.quotas {
-		if !counting(l) {
+		if !counting(l) || l.uncounted {
 			continue
 		}
 		if refusal := l.exceeded(use); refusal != nil {
-			return refusal
+			return l.rejects(refusal)
 		}
 	}
 	for _, l := range c.quotas {
@@ -84,11 +119,60 @@ func (c *Controller) ChargeObject(namespace, resourceName string) *Refusal {
 
 // Covers reports whether a quota counts the pod's use of something that it limits.
 func (c *Controller) Covers(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(c.quotas, func(l *ledger) bool { return l.covers(pod) })
+	return slices.ContainsFunc(c.quotas, func(l *quotaUsage) bool { return l.covers(pod) })
+}
+
+// Exceeded is the name of a quota that has no more room for a pod even when one like it has ended: its limits were
+// lowered, or it requires what the pod does not specify. "" if there is none.
+func (c *Controller) Exceeded(pod *corev1.Pod) string {
+	use := usage(pod)
+	for _, l := range c.quotas {
+		if l.covers(pod) && (l.requires(pod) != nil || l.overdrawn(use)) {
+			return l.Name
+		}
+	}
+	return ""
+}
+
+// ExceededWithout reports whether a quota has no room for a pod even when other pods have ended.
+func (c *Controller) ExceededWithout(pod *corev1.Pod, ended []*corev1.Pod) bool {
+	for _, l := range c.quotas {
+		if !l.covers(pod) {
+			continue
+		}
+		then := quotaUsage{ResourceQuota: l.ResourceQuota, hard: l.hard, used: maps.Clone(l.used)}
+		for _, other := range ended {
+			if !l.covers(other) {
+				continue
+			}
+			for name, quantity := range usage(other) {
+				if left, counted := then.used[name]; counted {
+					left = left.DeepCopy()
+					left.Sub(quantity)
+					then.used[name] = left
+				}
+			}
+		}
+		if l.requires(pod) != nil || then.exceeded(usage(pod)) != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// overdrawn reports whether more is used than the quota allows of a resource that a use needs.
+func (l *quotaUsage) overdrawn(use corev1.ResourceList) bool {
+	for name := range use {
+		used := l.used[name]
+		if hard, limited := l.hard[name]; limited && used.Cmp(hard) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // sum counts a use.
-func (l *ledger) sum(use corev1.ResourceList) {
+func (l *quotaUsage) sum(use corev1.ResourceList) {
 	if l.used == nil {
 		l.used = corev1.ResourceList{}
 	}
@@ -103,7 +187,7 @@ func (l *ledger) sum(use corev1.ResourceList) {
 }
 
 // covers reports whether the quota limits something of the pod: its namespace, its scopes and a resource of pods.
-func (l *ledger) covers(pod *corev1.Pod) bool {
+func (l *quotaUsage) covers(pod *corev1.Pod) bool {
 	if l.Namespace != pod.Namespace {
 		return false
 	}
@@ -176,7 +260,7 @@ func inClass(pod *corev1.Pod, selector corev1.ScopedResourceSelectorRequirement)
 // bestEffort reports whether the pod's quality of service is BestEffort (pkg/apis/core/v1/helper/qos): no container has
 // requests or limits of processors or memory.
 func bestEffort(pod *corev1.Pod) bool {
-	asks := func(r *corev1.ResourceRequirements) bool {
+	hasRequests := func(r *corev1.ResourceRequirements) bool {
 		for _, list := range []corev1.ResourceList{r.Requests, r.Limits} {
 			for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
 				if quantity, has := list[name]; has && quantity.Sign() > 0 {
@@ -186,12 +270,12 @@ func bestEffort(pod *corev1.Pod) bool {
 		}
 		return false
 	}
-	if pod.Spec.Resources != nil && asks(pod.Spec.Resources) {
+	if pod.Spec.Resources != nil && hasRequests(pod.Spec.Resources) {
 		return false
 	}
 	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range containers {
-			if asks(&containers[i].Resources) {
+			if hasRequests(&containers[i].Resources) {
 				return false
 			}
 		}
@@ -215,7 +299,7 @@ func crossesNamespaces(pod *corev1.Pod) bool {
 
 // requires refuses a pod with containers that omit a request which a quota of processors or memory makes mandatory
 // (podEvaluator.Constraints).
-func (l *ledger) requires(pod *corev1.Pod) *Refusal {
+func (l *quotaUsage) requires(pod *corev1.Pod) *Refusal {
 	if pod.Spec.Resources != nil && len(pod.Spec.Resources.Requests)+len(pod.Spec.Resources.Limits) > 0 {
 		return nil
 	}
@@ -223,12 +307,12 @@ func (l *ledger) requires(pod *corev1.Pod) *Refusal {
 	for _, containers := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
 		for i := range containers {
 			container := &containers[i]
-			says := computed(container.Resources.Requests, container.Resources.Limits)
+			specified := computed(container.Resources.Requests, container.Resources.Limits)
 			for name := range l.hard {
 				switch name {
 				case corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceRequestsCPU, corev1.ResourceRequestsMemory,
 					corev1.ResourceLimitsCPU, corev1.ResourceLimitsMemory:
-					if _, said := says[name]; !said {
+					if _, ok := specified[name]; !ok {
 						lacking[name] = append(lacking[name], container.Name)
 					}
 				}
@@ -247,19 +331,19 @@ func (l *ledger) requires(pod *corev1.Pod) *Refusal {
 }
 
 // exceeded lists the resources of which a use is more than the quota has left.
-func (l *ledger) exceeded(use corev1.ResourceList) *Refusal {
+func (l *quotaUsage) exceeded(use corev1.ResourceList) *Refusal {
 	var requested, used, limited []string
 	for _, name := range slices.Sorted(maps.Keys(use)) {
 		bound, isLimited := l.hard[name]
-		asked := use[name]
-		if !isLimited || asked.IsZero() {
+		request := use[name]
+		if !isLimited || request.IsZero() {
 			continue
 		}
 		has := l.used[name]
 		sum := has.DeepCopy()
-		sum.Add(asked)
+		sum.Add(request)
 		if sum.Cmp(bound) > 0 {
-			requested = append(requested, fmt.Sprintf("%s=%s", name, asked.String()))
+			requested = append(requested, fmt.Sprintf("%s=%s", name, request.String()))
 			used = append(used, fmt.Sprintf("%s=%s", name, has.String()))
 			limited = append(limited, fmt.Sprintf("%s=%s", name, bound.String()))
 		}

@@ -16,11 +16,13 @@ type assignment struct {
 	// usage is what all pod sets take together, by pairs of the queue's tree.
 	usage []pairAmount
 	scan  *scan
-	mode  mode
-	// trials are the flavors that were looked at; only kept when asked for.
+	mode  assignmentMode
+	// trials are the flavors that were looked at; only for Explain.
 	trials []FlavorTrial
 	// places are the domains of all pod sets that were placed by topology.
 	places []placement
+	// replaced is what the predecessor holds, by pod set; nil: there is none.
+	replaced []heldSet
 }
 
 // assignedSet is what a pod set got.
@@ -38,15 +40,15 @@ type assignedSet struct {
 
 // choice is the flavor of one resource.
 type choice struct {
-	resource string
-	flavor   string
-	pair     int
-	grade    grade
-	borrows  int
-	stop     int // where the search stopped; -1: it saw the last flavor
+	resource   string
+	flavor     string
+	pair       int
+	preemption preemptionMode
+	borrows    int
+	stop       int // where the search stopped; -1: it saw the last flavor
 }
 
-func (s *assignedSet) mode() mode {
+func (s *assignedSet) mode() assignmentMode {
 	switch {
 	case s.err != "":
 		return noFit
@@ -57,7 +59,7 @@ func (s *assignedSet) mode() mode {
 	}
 	worst := fits
 	for _, c := range s.chosen {
-		worst = min(worst, c.grade.mode())
+		worst = min(worst, c.preemption.assignmentMode())
 	}
 	return worst
 }
@@ -81,7 +83,7 @@ func (a *assignment) needs() []int {
 	var pairs []int
 	for _, s := range a.sets {
 		for _, c := range s.chosen {
-			if c.grade.mode() == needsPreemption && !slices.Contains(pairs, c.pair) {
+			if c.preemption.assignmentMode() == needsPreemption && !slices.Contains(pairs, c.pair) {
 				pairs = append(pairs, c.pair)
 			}
 		}
@@ -97,7 +99,11 @@ func (a *assignment) demand(w *workload) []pairAmount {
 			break
 		}
 		s := &a.sets[i]
-		for _, r := range scaled(&w.sets[i], s.count) {
+		count := s.count
+		if i < len(a.replaced) {
+			count = w.sets[i].count - int32(a.replaced[i].count) //nolint:gosec // it was an int32
+		}
+		for _, r := range scaled(&w.sets[i], count) {
 			if r.amount == 0 {
 				continue
 			}
@@ -118,7 +124,7 @@ func (a *assignment) add(set *assignedSet) {
 		a.borrows = max(a.borrows, c.borrows)
 		for _, r := range set.requests {
 			if r.resource == c.resource {
-				a.usage = addTo(a.usage, c.pair, r.amount)
+				a.usage = addTo(a.usage, c.pair, r.amount.minus(a.heldBefore(set.of.Name, r.resource)))
 			}
 		}
 		stops[c.resource] = c.stop

@@ -102,7 +102,7 @@ func (h *hunt) candidates(of class, being bool, yield func(candidate) bool) {
 			}
 			return // they come first
 		}
-		if policy == kueue.PreemptionPolicyLowerPriority && w.Priority >= h.w.Priority {
+		if policy == kueue.PreemptionPolicyLowerPriority && w.effective >= h.w.effective {
 			return // and then by priority
 		}
 		if w.heldIn == h.q || !h.qualifies(w, policy) {
@@ -288,10 +288,10 @@ func (h *hunt) variantOf(w *workload, advantage bool) variant {
 	switch {
 	case advantage:
 		return byPlace
-	case h.q.neverBorrowsByPreemption(), w.Priority >= h.w.Priority:
+	case h.q.neverBorrowsByPreemption(), w.effective >= h.w.effective:
 		return withoutBorrowing
 	}
-	if threshold := h.q.spec.Preemption.BorrowWithinCohort.MaxPriorityThreshold; threshold != nil && w.Priority > *threshold {
+	if threshold := h.q.spec.Preemption.BorrowWithinCohort.MaxPriorityThreshold; threshold != nil && w.effective > int64(*threshold) {
 		return withoutBorrowing
 	}
 	return whileBorrowing

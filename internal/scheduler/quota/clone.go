@@ -142,7 +142,7 @@ func (t *transplant) node(n *node) {
 func (t *transplant) queue(q *queue) {
 	q.reserved = mapped(q.reserved, t.workloads)
 	q.waiting = waitingHeap{queue: q, items: mapped(q.waiting.items, t.workloads)}
-	q.parked = t.set(q.parked)
+	q.inadmissible = t.set(q.inadmissible)
 	q.alike = maps.Clone(q.alike)
 	q.preemptor = t.workloads[q.preemptor]
 }

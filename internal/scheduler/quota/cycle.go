@@ -18,6 +18,8 @@ type entry struct {
 	hunt    *hunt // of the last search for targets; nil if there was none
 	// replaces: it has quota, and pods on a failed node.
 	replaces bool
+	// replaced is the predecessor whose quota it would take over; nil: none.
+	replaced *workload
 
 	outcome outcome
 	// message is that of the condition QuotaReserved=False; "" for those that got quota.
@@ -72,7 +74,7 @@ func (e *Engine) Cycle(now time.Time) Result {
 	}
 	e.cycle++
 	e.settled[state] = true
-	parkedBefore := e.parkedCount(entries)
+	inadmissibleBefore := e.inadmissibleCount(entries)
 
 	// 2. What each could get, as things are.
 	for i := range entries {
@@ -87,7 +89,7 @@ func (e *Engine) Cycle(now time.Time) Result {
 	for _, en := range ordered {
 		e.settle(&r, en, now)
 	}
-	r.Settled = e.isSettled(&r, parkedBefore, entries)
+	r.Settled = e.isSettled(&r, inadmissibleBefore, entries)
 	return r
 }
 
@@ -124,8 +126,8 @@ func (e *Engine) nominate(en *entry) {
 	e.assign(en, nil)
 }
 
-// nominateAgain finds out what a head could get now that others of the cycle took the places that it had in mind: of the
-// flavors that it had chosen (Kueue's scheduler, updateAssignmentIfNeeded).
+// nominateAgain finds out what a head could get now that others of the cycle took the places that it had in mind: of
+// the flavors that it had chosen (Kueue's scheduler, updateAssignmentIfNeeded).
 func (e *Engine) nominateAgain(en *entry) {
 	only := map[string]map[string]string{}
 	for i := range en.a.sets {
@@ -135,7 +137,7 @@ func (e *Engine) nominateAgain(en *entry) {
 			only[set.of.Name][c.resource] = c.flavor
 		}
 	}
-	en.w.scan, en.targets, en.hunt = nil, nil, nil
+	en.w.scan, en.targets, en.hunt, en.replaced = nil, nil, nil, nil
 	en.q.tree.forget() // the lists of borrowers are of another time
 	e.assign(en, only)
 	en.q.tree.forget()
@@ -143,24 +145,27 @@ func (e *Engine) nominateAgain(en *entry) {
 
 // assign gives a head its flavors, targets and places. only: see search.
 func (e *Engine) assign(en *entry, only map[string]map[string]string) {
-	e.assignFlavors(en, only)
+	if e.assignFlavors(en, only) {
+		e.withPredecessor(en)
+	}
 	e.placeWithout(en)
 }
 
-func (e *Engine) assignFlavors(en *entry, only map[string]map[string]string) {
+// assignFlavors reports whether it can be admitted, if need be after others were evicted.
+func (e *Engine) assignFlavors(en *entry, only map[string]map[string]string) bool {
 	s := search{engine: e, w: en.w, q: en.q, explain: true, only: only}
 	en.a = s.assign(nil)
 	if en.a.mode == fits {
-		return
+		return true
 	}
 	if en.a.mode == needsPreemption && e.findTargets(en, &en.a) {
-		return
+		return true
 	}
 	if !en.w.shrinkable() {
-		return
+		return false
 	}
 	var shrunk entry
-	if s.shrink(func(a *assignment) bool {
+	if s.reducePodSets(func(a *assignment) bool {
 		trial := entry{w: en.w, q: en.q, a: *a}
 		if a.mode != fits && (a.mode != needsPreemption || !e.findTargets(&trial, a)) {
 			return false
@@ -169,7 +174,9 @@ func (e *Engine) assignFlavors(en *entry, only map[string]map[string]string) {
 		return true
 	}) {
 		*en = shrunk
+		return true
 	}
+	return false
 }
 
 // findTargets looks for workloads to preempt for an assignment.
@@ -195,37 +202,37 @@ func (e *Engine) inOrder(entries []entry) []*entry {
 		}
 	}
 	if e.config.FairSharing != nil {
-		// The tournament depends on what those before took, so that process asks for one after the other.
+		// The tournament depends on what those before took, so that process takes one after the other.
 		return slices.Concat(first, all, rest)
 	}
 	slices.SortFunc(all, func(a, b *entry) int {
 		return cmp.Or(
 			cmp.Compare(a.a.borrows, b.a.borrows),
-			cmp.Compare(b.w.Priority, a.w.Priority),
+			cmp.Compare(b.w.effective, a.w.effective),
 			byAge(a.w, b.w),
 		)
 	})
 	return slices.Concat(first, all, rest)
 }
 
-func (e *Engine) parkedCount(entries []entry) int {
+func (e *Engine) inadmissibleCount(entries []entry) int {
 	n := 0
 	for _, en := range entries {
-		n += len(en.q.parked)
+		n += len(en.q.inadmissible)
 	}
 	return n
 }
 
-// isSettled reports whether further cycles would go round in circles: nothing was given or newly taken away, nobody was
-// parked, and the next heads, with their searches for flavors where they are, were tried before.
-func (e *Engine) isSettled(r *Result, parkedBefore int, entries []entry) bool {
+// isSettled reports whether further cycles would go round in circles: nothing was given or newly taken away, no
+// workload became inadmissible, and the next heads, with their searches for flavors where they are, were tried before.
+func (e *Engine) isSettled(r *Result, inadmissibleBefore int, entries []entry) bool {
 	for _, d := range r.Decisions {
 		if d.Kind == Admit || d.Kind == Move || slices.ContainsFunc(d.Targets, func(t Target) bool { return !t.Ongoing }) {
 			e.changed()
 			return false
 		}
 	}
-	if e.parkedCount(entries) != parkedBefore {
+	if e.inadmissibleCount(entries) != inadmissibleBefore {
 		e.changed()
 	}
 	return e.settled[e.nextState()]

@@ -21,7 +21,7 @@ func (e *Engine) process(ordered []*entry) {
 	for _, n := range nodes {
 		n.freed = slices.Clone(n.usage)
 	}
-	claimed := map[*workload]bool{}
+	claimed := &claims{workloads: map[*workload]bool{}, places: map[string][]placement{}}
 	for len(ordered) > 0 && ordered[0].replaces {
 		e.decideReplacement(ordered[0], claimed)
 		ordered = ordered[1:]
@@ -52,8 +52,35 @@ func (t *tree) nodes(all []*node) []*node {
 	return all
 }
 
+// claims are the workloads that entries of a cycle have taken as targets, and where their pods are.
+type claims struct {
+	workloads map[*workload]bool
+	places    map[string][]placement // by domain
+}
+
+func (c *claims) add(w *workload) {
+	if c.workloads[w] {
+		return
+	}
+	c.workloads[w] = true
+	for _, at := range w.placed {
+		c.places[at.domain] = append(c.places[at.domain], at)
+	}
+}
+
+// at are the pods of the claimed workloads in some domains.
+func (c *claims) at(places []placement) []placement {
+	var all []placement
+	for i, p := range places {
+		if !slices.ContainsFunc(places[:i], func(before placement) bool { return before.domain == p.domain }) {
+			all = append(all, c.places[p.domain]...)
+		}
+	}
+	return all
+}
+
 // decide is Kueue's scheduler, processEntry.
-func (e *Engine) decide(en *entry, claimed map[*workload]bool) {
+func (e *Engine) decide(en *entry, claimed *claims) {
 	if en.outcome == outNotSelected {
 		return
 	}
@@ -73,20 +100,20 @@ func (e *Engine) decide(en *entry, claimed map[*workload]bool) {
 			en.q.count(en.setAside())
 			e.places.use(en.a.places)
 		}
-	case slices.ContainsFunc(en.targets, func(v victim) bool { return claimed[v.w] }):
+	case slices.ContainsFunc(en.targets, func(v victim) bool { return claimed.workloads[v.w] }):
 		en.outcome, en.message = outOverlaps, "Workload has overlapping preemption targets with another workload"
 	case room != roomy:
 		en.outcome, en.message = outTaken, "Workload no longer fits after processing another workload"
 	default:
 		for _, v := range en.targets {
-			claimed[v.w] = true
+			claimed.add(v.w)
 			v.w.liftFreed()
 		}
 		en.q.count(en.a.usage)
 		e.places.use(en.a.places)
 		if en.a.mode == needsPreemption {
 			en.outcome = preempting
-			en.message += fmt.Sprintf(". Pending the preemption of %d workload(s)", len(en.targets))
+			en.message += fmt.Sprintf(". Pending the preemption of %d workload(s)", len(en.victims()))
 		} else {
 			en.outcome, en.message = admitted, ""
 		}
@@ -149,7 +176,7 @@ func (w *workload) putFreed() {
 	w.heldIn.swapFreed()
 }
 
-// room says whether what an entry was to get is still there.
+// room is whether what an entry was to get is still there.
 type room int
 
 const (
@@ -158,12 +185,12 @@ const (
 	noPlace
 )
 
-// fitsFreed says whether what an entry was to get is still there, without all who are to be preempted in this cycle:
+// fitsFreed reports whether what an entry was to get is still there, without all who are to be preempted in this cycle:
 // those that others claimed, and its own targets.
-func (en *entry) fitsFreed(claimed map[*workload]bool) room {
+func (en *entry) fitsFreed(claimed *claims) room {
 	var mine []*workload
 	for _, v := range en.targets {
-		if !claimed[v.w] {
+		if !claimed.workloads[v.w] {
 			mine = append(mine, v.w)
 			v.w.liftFreed()
 		}
@@ -182,18 +209,15 @@ func (en *entry) fitsFreed(claimed map[*workload]bool) room {
 	if found == noQuota || len(en.a.places) == 0 {
 		return found
 	}
-	for w := range claimed {
-		mine = append(mine, w)
-	}
+	freed := claimed.at(en.a.places)
 	for _, w := range mine {
-		en.q.places.free(w.placed)
+		freed = append(freed, w.placed...)
 	}
+	en.q.places.free(freed)
 	if !en.q.places.fit(en.a.places) {
 		found = noPlace
 	}
-	for _, w := range mine {
-		en.q.places.use(w.placed)
-	}
+	en.q.places.use(freed)
 	return found
 }
 

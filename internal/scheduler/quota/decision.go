@@ -11,29 +11,29 @@ import (
 // Result is what a cycle decided, in the order of decision.
 type Result struct {
 	Decisions []Decision
-	// Settled is true when another cycle would decide the same as long as nothing is reported to the engine and RequeueAt
-	// has not come. (A StrictFIFO queue keeps its head: Kueue tries it over and over, and so would a loop that does not
-	// look here.)
+	// Settled is true when another cycle would decide the same as long as nothing is reported to the engine and
+	// RequeueAt has not come. (A StrictFIFO queue keeps its head: Kueue tries it over and over, and so would a loop
+	// that does not look here.)
 	Settled bool
 }
 
-// Kind says what a decision is.
+// Kind defines what a decision is.
 type Kind string
 
 const (
 	// Admit means that the workload holds quota from now on (and is admitted unless Decision.Checks are to be awaited).
 	Admit Kind = "Admit"
-	// Preempt means that Decision.Targets are to be evicted; the workload is tried again and gets their quota once it was
-	// released.
+	// Preempt means that Decision.Targets are to be evicted; the workload is tried again and gets their quota once it
+	// was released.
 	Preempt Kind = "Preempt"
-	// Move means that the workload keeps its quota, and its pods on failed nodes go to others: Decision.Admission has the
-	// places.
+	// Move means that the workload keeps its quota, and its pods on failed nodes go to others: Decision.Admission has
+	// the places.
 	Move Kind = "Move"
 	// Wait means that the workload was tried and stays pending; Reason and Message are those of its condition
 	// QuotaReserved=False.
 	Wait Kind = "Wait"
-	// Evict means that the workload must give its quota back for a reason other than preemption (its queue was stopped, it
-	// was deactivated).
+	// Evict means that the workload must give its quota back for a reason other than preemption (its queue was stopped,
+	// it was deactivated).
 	Evict Kind = "Evict"
 )
 
@@ -43,13 +43,18 @@ type Decision struct {
 	Workload     types.NamespacedName
 	ClusterQueue string
 
-	// Admission (Admit, Preempt, Move) is what it gets, or will get once the targets are gone: status.admission. Nil otherwise.
+	// Admission (Admit, Preempt, Move) is what it gets, or will get once the targets are gone: status.admission. Nil
+	// otherwise.
 	Admission *kueue.Admission
 	// Borrows (Admit, Preempt) is 0 within the queue's nominal quota, else the height of the cohort subtree whose quota
 	// suffices.
 	Borrows int
-	// Checks (Admit) names the admission checks that must be ready before it is admitted; empty: it is admitted at once.
+	// Checks (Admit) names the admission checks that must be ready before it is admitted; empty: it is admitted at
+	// once.
 	Checks []string
+
+	// Replaced (Admit) is the workload whose quota this one has taken over: it has ended. Nil: there was none.
+	Replaced *types.NamespacedName
 
 	// Targets (Preempt) in the order in which they are evicted.
 	Targets []Target
@@ -85,11 +90,11 @@ const (
 	NoCandidates Cause = "NoCandidates"
 	// AwaitsPreempted means that its victims are being evicted.
 	AwaitsPreempted Cause = "AwaitsPreempted"
-	// TakenInCycle means that it was to be admitted, but another queue's workload took the quota in the same cycle; it is
-	// tried again at once.
+	// TakenInCycle means that it was to be admitted, but another queue's workload took the quota in the same cycle; it
+	// is tried again at once.
 	TakenInCycle Cause = "TakenInCycle"
-	// VictimsInCycle means that another queue's workload claimed some of its victims in the same cycle; it is tried again
-	// at once.
+	// VictimsInCycle means that another queue's workload claimed some of its victims in the same cycle; it is tried
+	// again at once.
 	VictimsInCycle Cause = "VictimsInCycle"
 	// Alike means that a workload of the same shape and priority was found not to fit, so it was not tried.
 	Alike Cause = "Alike"
@@ -110,7 +115,7 @@ const (
 	Gated Cause = "Gated"
 )
 
-// Explanation says how a decision came about.
+// Explanation describes how a decision came about.
 type Explanation struct {
 	// Flavors that were looked at, in order.
 	Flavors []FlavorTrial
@@ -124,7 +129,7 @@ type Explanation struct {
 type FlavorTrial struct {
 	PodSets []string
 	Flavor  string
-	Verdict FlavorVerdict
+	Result  FlavorResult
 	// Borrows is the height of the cohort subtree whose quota it would use; 0: the queue's own.
 	Borrows int
 	// Chosen is true for the flavor that was taken (or would be).
@@ -133,21 +138,21 @@ type FlavorTrial struct {
 	Reasons []string
 }
 
-// FlavorVerdict is what came of trying a flavor.
-type FlavorVerdict string
+// FlavorResult is what came of trying a flavor.
+type FlavorResult string
 
-// The verdicts, from best to worst; the last five rule the flavor out.
+// The results, from best to worst; the last five rule the flavor out.
 const (
-	Fits                FlavorVerdict = "Fits"
-	FitsByReclaim       FlavorVerdict = "FitsByReclaim"    // by evicting workloads of other queues only
-	FitsByPreemption    FlavorVerdict = "FitsByPreemption" // by evicting workloads of its own queue, too
-	NobodyToPreempt     FlavorVerdict = "NobodyToPreempt"
-	QuotaTooSmall       FlavorVerdict = "QuotaTooSmall" // not even with everything free, or preemption is not allowed
-	FlavorMissing       FlavorVerdict = "FlavorMissing"
-	TaintNotTolerated   FlavorVerdict = "TaintNotTolerated"
-	AffinityMismatch    FlavorVerdict = "AffinityMismatch"
-	TopologyMismatch    FlavorVerdict = "TopologyMismatch" // the pods request a topology and the flavor has none, or the other way round
-	ResourceNotProvided FlavorVerdict = "ResourceNotProvided"
+	Fits                FlavorResult = "Fits"
+	FitsByReclaim       FlavorResult = "FitsByReclaim"    // by evicting workloads of other queues only
+	FitsByPreemption    FlavorResult = "FitsByPreemption" // by evicting workloads of its own queue, too
+	NobodyToPreempt     FlavorResult = "NobodyToPreempt"
+	QuotaTooSmall       FlavorResult = "QuotaTooSmall" // not even with everything free, or preemption is not allowed
+	FlavorMissing       FlavorResult = "FlavorMissing"
+	TaintNotTolerated   FlavorResult = "TaintNotTolerated"
+	AffinityMismatch    FlavorResult = "AffinityMismatch"
+	TopologyMismatch    FlavorResult = "TopologyMismatch" // the pods request a topology and the flavor has none, or the other way round
+	ResourceNotProvided FlavorResult = "ResourceNotProvided"
 )
 
 // VictimTrial is one candidate in the search for victims.
@@ -165,8 +170,8 @@ type VictimTrial struct {
 type NobodyReason string
 
 const (
-	// PolicyForbids means that the queue's policies (withinClusterQueue, reclaimWithinCohort, borrowWithinCohort) allow no
-	// preemption here.
+	// PolicyForbids means that the queue's policies (withinClusterQueue, reclaimWithinCohort, borrowWithinCohort) allow
+	// no preemption here.
 	PolicyForbids NobodyReason = "PolicyForbids"
 	// NoneQualifies means that no workload that uses the flavor has a low enough priority, or belongs to a queue that
 	// borrows.

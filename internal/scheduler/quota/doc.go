@@ -1,8 +1,8 @@
 // Package quota decides which workloads get quota, which wait and which are evicted: Kueue v0.19's rules (API v1beta2)
 // as a pure engine.
 //
-// Data in, data out: there is no I/O, no clock and no goroutine here, and the time is an argument. Whoever drives the
-// engine keeps it informed and carries out what it decides:
+// Data in, data out: there is no I/O, no clock and no goroutine here, and the time is an argument. The caller
+// reports changes to the engine and carries out its decisions:
 //
 //	engine := quota.New(quota.Config{})
 //	engine.SetFlavor(…); engine.SetCohort(…); engine.SetClusterQueue(…); engine.SetLocalQueue(…)   // Kueue's objects, as they come and change
@@ -27,7 +27,7 @@
 //
 // It guarantees
 //
-//   - exactness: the decisions of a real Kueue with default feature gates and waitForPodsReady off, quirks included: victims and their order, flavors,
+//   - exactness: the decisions of a real Kueue with default feature gates (and PriorityBoost, if it is configured) and waitForPodsReady off, quirks included: victims and their order, flavors,
 //     counts, requeueing, and the texts of conditions. Recordings of the real thing are replayed against it (package conformance).
 //   - determinism: equal calls give equal results. Where Kueue leaves a choice to the order of a Go map, the smaller UID, then the smaller name, comes first.
 //   - an explanation for every decision, as data with reasons that are constants, and as a sentence.
@@ -36,7 +36,7 @@
 // Where flavors have topologies, package topology finds the domains of the pods; the engine then needs to know of nodes
 // and other pods, by SetTopology, SetNode and SetPod. Of Kueue's it does not model delayed
 // topology requests (ProvisioningRequest), admission fair sharing (LocalQueues ordered by what they have used),
-// waitForPodsReady, MultiKueue and workload slices. Package forecast says
+// waitForPodsReady and MultiKueue. Package forecast says
 // so where one of them may matter; users read of them in the guide "Will my job preempt other pods?".
 //
 // An Engine is not safe for concurrent use; Clone gives an independent copy, and WhatIf answers without changing

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/configuration"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/topology"
 )
 
@@ -26,6 +27,13 @@ type Config struct {
 	// IgnoreUndeclared lets workloads ask for resources that their queue does not cover (resources.quotaCheckStrategy:
 	// IgnoreUndeclared).
 	IgnoreUndeclared bool
+	// Resources defines which requested resources count.
+	Resources configuration.Resources
+	// PriorityBoost adds Workload.Boost to priorities (Kueue's feature gate of this name).
+	PriorityBoost bool
+	// LateKeepPlace lets workloads that were evicted because their pods were not ready in time keep their place in the
+	// queue (waitForPodsReady.requeuingStrategy.timestamp: Creation).
+	LateKeepPlace bool
 	// NodesUnknown is set where topologies and nodes cannot be seen: that a flavor has a topology still decides who may
 	// use it, but there is always a place.
 	NodesUnknown bool
@@ -270,7 +278,7 @@ func (e *Engine) DeleteClusterQueue(name string) {
 	for _, w := range slices.Clone(q.reserved) {
 		e.detach(w)
 	}
-	for _, w := range slices.Concat(q.waiting.items, slices.Collect(maps.Keys(q.parked))) {
+	for _, w := range slices.Concat(q.waiting.items, slices.Collect(maps.Keys(q.inadmissible))) {
 		q.remove(w)
 	}
 	e.touchedCohorts[string(q.spec.CohortName)] = true

@@ -10,7 +10,7 @@ func (en *entry) why() Explanation {
 	if len(en.targets) > 0 {
 		x.Nobody = ""
 	}
-	for _, v := range en.targets {
+	for _, v := range en.victims() {
 		x.Victims = append(x.Victims, v.trial(true))
 	}
 	for _, v := range en.hunt.returned {

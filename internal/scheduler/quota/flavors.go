@@ -26,6 +26,9 @@ const resourcePods = "pods"
 // assignFlavors).
 func (s *search) assign(counts []int32) assignment {
 	a := assignment{scan: &scan{generation: s.q.generation, cycle: s.engine.cycle, shape: s.w.shape}}
+	if old := s.engine.predecessor(s.w, s.q); old != nil {
+		a.replaced = old.heldSets()
+	}
 	for _, members := range s.groups() {
 		if !s.assignGroup(&a, members, counts) {
 			break
@@ -126,7 +129,7 @@ func (s *search) chooseAll(a *assignment, members []int, requests []request) (ch
 // group's resources (Kueue's flavorassigner, findFlavorForPodSets). Reasons are given unless the pick fits.
 func (s *search) choose(a *assignment, members []int, group *resourceGroup, first string, requests []request) ([]choice, []string) {
 	var best []choice
-	bestOffer := offer{gradeNoFit, math.MaxInt}
+	bestMode := flavorMode{modeNoFit, math.MaxInt}
 	bestTrial := -1
 	var reasons []string
 	attempted := -1
@@ -137,20 +140,20 @@ func (s *search) choose(a *assignment, members []int, group *resourceGroup, firs
 			reasons = append(reasons, fmt.Sprintf("skipping flavor %s as it is not found in the nomination mapping for resource %s", flavor, first))
 			continue
 		}
-		if verdict, why := s.barred(members, group, flavor); verdict != "" {
+		if result, why := s.barred(members, group, flavor); result != "" {
 			reasons = append(reasons, why)
-			s.tried(a, members, FlavorTrial{Flavor: flavor, Verdict: verdict, Reasons: []string{why}})
+			s.tried(a, members, FlavorTrial{Flavor: flavor, Result: result, Reasons: []string{why}})
 			continue
 		}
-		choices, whole, why := s.try(a, group, flavor, requests)
+		choices, whole, why := s.try(a, members, group, flavor, requests)
 		reasons = append(reasons, why...)
-		s.tried(a, members, FlavorTrial{Flavor: flavor, Verdict: whole.grade.verdict(), Borrows: whole.borrows, Reasons: why})
-		if !s.q.keepsSearching(whole) {
-			best, bestOffer, bestTrial = choices, whole, len(a.trials)-1
+		s.tried(a, members, FlavorTrial{Flavor: flavor, Result: whole.preemption.result(), Borrows: whole.borrowingLevel, Reasons: why})
+		if !s.q.shouldTryNextFlavor(whole) {
+			best, bestMode, bestTrial = choices, whole, len(a.trials)-1
 			break
 		}
-		if whole.betterThan(bestOffer, s.q.preference()) {
-			best, bestOffer, bestTrial = choices, whole, len(a.trials)-1
+		if whole.betterThan(bestMode, s.q.preference()) {
+			best, bestMode, bestTrial = choices, whole, len(a.trials)-1
 		}
 	}
 	if attempted == len(group.flavors)-1 {
@@ -162,20 +165,20 @@ func (s *search) choose(a *assignment, members []int, group *resourceGroup, firs
 	if bestTrial >= 0 && s.explain {
 		a.trials[bestTrial].Chosen = true
 	}
-	if bestOffer.grade == gradeFit {
+	if bestMode.preemption == modeFit {
 		return best, nil
 	}
 	return best, reasons
 }
 
-func (s *search) barred(members []int, group *resourceGroup, flavor string) (FlavorVerdict, string) {
+func (s *search) barred(members []int, group *resourceGroup, flavor string) (FlavorResult, string) {
 	for _, at := range members {
 		set := s.w.sets[at].PodSet
 		if why := s.engine.topologyBars(s.q, set, group, flavor); why != "" {
 			return TopologyMismatch, why
 		}
-		if verdict, why := s.engine.barred(set, flavor); verdict != "" {
-			return verdict, why
+		if result, why := s.engine.barred(set, flavor); result != "" {
+			return result, why
 		}
 	}
 	return "", ""
@@ -199,24 +202,31 @@ func (s *search) tried(a *assignment, members []int, trial FlavorTrial) {
 	a.trials = append(a.trials, trial)
 }
 
-// try offers a flavor for all resources of a group; the whole is as good as the worst of them.
-func (s *search) try(a *assignment, group *resourceGroup, flavor string, requests []request) (choices []choice, whole offer, reasons []string) {
-	whole = offer{gradeFit, 0}
+// try evaluates a flavor for all resources of a group; the whole is as good as the worst of them.
+func (s *search) try(
+	a *assignment, members []int, group *resourceGroup, flavor string, requests []request,
+) (choices []choice, whole flavorMode, reasons []string) {
+	whole = flavorMode{modeFit, 0}
 	for _, r := range requests {
 		if !slices.Contains(group.covers, r.resource) {
 			continue
 		}
 		p := s.q.tree.number[pair{flavor, r.resource}]
-		one, why := s.fit(p, amountIn(a.usage, p), r.amount)
+		amount, other := a.beyondPredecessor(members, r, flavor)
+		if other != "" {
+			reasons = append(reasons, other)
+			whole = flavorMode{modeNoFit, math.MaxInt}
+		}
+		one, why := s.fit(p, amountIn(a.usage, p), amount)
 		if why != "" {
 			reasons = append(reasons, why)
 		}
 		if whole.betterThan(one, s.q.preference()) {
 			whole = one
 		}
-		choices = append(choices, choice{resource: r.resource, flavor: flavor, pair: p, grade: one.grade, borrows: one.borrows})
+		choices = append(choices, choice{resource: r.resource, flavor: flavor, pair: p, preemption: one.preemption, borrows: one.borrowingLevel})
 	}
-	if whole.grade == gradeNoFit {
+	if whole.preemption == modeNoFit {
 		choices = nil
 	}
 	return choices, whole, reasons
@@ -224,27 +234,27 @@ func (s *search) try(a *assignment, group *resourceGroup, flavor string, request
 
 // fit decides how an amount of a pair can be obtained, on top of what earlier pod sets take (Kueue's flavorassigner,
 // fitsResourceQuota).
-func (s *search) fit(p int, before, amount Amount) (offer, string) {
+func (s *search) fit(p int, before, amount Amount) (flavorMode, string) {
 	q, t := s.q, s.q.tree.pairs[p]
 	resource := resourceName(t)
 	all := before.plus(amount)
 	if most := q.potential(p); all > most {
-		return offer{gradeNoFit, 0}, fmt.Sprintf(
+		return flavorMode{modeNoFit, 0}, fmt.Sprintf(
 			"insufficient quota for %s in flavor %s, previously considered podsets requests (%s) + current podset request (%s) > maximum capacity (%s)",
 			t.resource, t.flavor, before.text(resource), amount.text(resource), most.text(resource))
 	}
 	height, below := q.heightFor(p, all)
 	free := max(0, q.available(p))
 	if all <= free {
-		return offer{gradeFit, height}, ""
+		return flavorMode{modeFit, height}, ""
 	}
 	why := fmt.Sprintf("insufficient unused quota for %s in flavor %s, %s more needed", t.resource, t.flavor, all.minus(free).text(resource))
 	own, _ := q.cellAt(p)
 	if own.nominal < all && !below && !s.preemptsWhileBorrowing() {
-		return offer{gradeNoFit, height}, why
+		return flavorMode{modeNoFit, height}, why
 	}
-	grade, height := s.simulate(p, all)
-	return offer{grade, height}, why
+	mode, height := s.simulate(p, all)
+	return flavorMode{mode, height}, why
 }
 
 // preemptsWhileBorrowing reports whether the queue may preempt for quota that it has to borrow.
@@ -253,12 +263,12 @@ func (s *search) preemptsWhileBorrowing() bool {
 }
 
 // simulate tries preemption for one pair alone.
-func (s *search) simulate(p int, all Amount) (grade, int) {
+func (s *search) simulate(p int, all Amount) (preemptionMode, int) {
 	hunt := s.engine.hunt(s.w, s.q, []int{p}, []pairAmount{{p, all}})
 	victims := hunt.victims()
 	if len(victims) == 0 {
 		height, _ := s.q.heightFor(p, all)
-		return gradeNoCandidates, height
+		return modeNoCandidates, height
 	}
 	for _, v := range victims {
 		v.w.lift()
@@ -269,10 +279,10 @@ func (s *search) simulate(p int, all Amount) (grade, int) {
 	}
 	for _, v := range victims {
 		if v.w.heldIn == s.q {
-			return gradePreempt, height
+			return modePreempt, height
 		}
 	}
-	return gradeReclaim, height
+	return modeReclaim, height
 }
 
 func setRequest(requests []request, resource string, amount Amount) []request {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -19,18 +20,22 @@ type workload struct {
 	Workload
 	// sets are the requests of the pod sets.
 	sets []podSetRequests
+	// effective is the priority that decides: with its boost, if that counts.
+	effective int64
 	// shape is equal for workloads that look the same to the scheduler: priority and pod sets.
 	shape string
 
-	// While it is pending: the queue it is in (nil: none), its place in the heap (-1: parked or not in it), and how far
-	// its scan of flavors is.
+	keepsPlace bool // Config.LateKeepPlace
+
+	// While it is pending: the queue it is in (nil: none), its place in the heap (-1: inadmissible or not in it), and
+	// how far its scan of flavors is.
 	pendingIn *queue
 	heapIndex int
 	scan      *scan
-	// untried: it was parked because others of its shape did not fit.
+	// untried: it is inadmissible because others of its shape did not fit.
 	untried bool
-	// said is the last reason and message given for its waiting.
-	said Decision
+	// lastDecision has the last reason and message given for its waiting.
+	lastDecision Decision
 
 	// While it holds quota: of which queue (nil: it does not count), and what.
 	heldIn *queue
@@ -120,13 +125,18 @@ func resourceOrder(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// assess works out requests and shape after a change of the spec.
-func (w *workload) assess() {
+// assess works out priority, requests and shape after a change of the spec.
+func (w *workload) assess(config *Config) {
+	w.effective = int64(w.Priority)
+	w.keepsPlace = config.LateKeepPlace
+	if config.PriorityBoost {
+		w.effective += int64(w.Boost)
+	}
 	w.sets = make([]podSetRequests, len(w.PodSets))
 	for i := range w.PodSets {
 		set := &w.PodSets[i]
 		r := podSetRequests{PodSet: set, count: set.Count - min(set.Reclaimable, set.Count)}
-		for name, q := range set.Requests {
+		for name, q := range config.Resources.Count(set.Requests) {
 			r.perPod = append(r.perPod, request{string(name), max(0, requestOf(name, q))})
 		}
 		slices.SortFunc(r.perPod, func(a, b request) int { return resourceOrder(a.resource, b.resource) })
@@ -138,7 +148,7 @@ func (w *workload) assess() {
 // describe gives a text that is equal for workloads that are equal to the scheduler.
 func (w *workload) describe() string {
 	var b strings.Builder
-	fmt.Fprint(&b, w.Priority)
+	fmt.Fprint(&b, w.effective)
 	for _, s := range w.sets {
 		fmt.Fprintf(&b, ";%s*%d", s.Name, s.count)
 		if s.MinCount != nil {
@@ -161,7 +171,7 @@ func (w *workload) describe() string {
 // queuedAt is the time by which it is ordered: that of its creation, or of an eviction that says that it cannot run
 // now.
 func (w *workload) queuedAt() time.Time {
-	if w.Evicted == kueue.WorkloadEvictedByPodsReadyTimeout || w.Evicted == kueue.WorkloadEvictedByAdmissionCheck {
+	if w.Evicted == kueue.WorkloadEvictedByPodsReadyTimeout && !w.keepsPlace || w.Evicted == kueue.WorkloadEvictedByAdmissionCheck {
 		return w.EvictedAt
 	}
 	return w.Created
@@ -189,22 +199,10 @@ func (w *workload) uses(pairs []int) bool {
 // holdings lists what a reservation takes, less what reclaimable pods gave back.
 func (w *workload) holdings() []held {
 	var all []held
-	for _, a := range w.Reservation.Admission.PodSetAssignments {
-		count, now := int64(0), int64(0)
-		for _, s := range w.sets {
-			if s.Name == string(a.Name) {
-				count, now = int64(s.Count), int64(s.count)
-			}
-		}
-		if a.Count != nil {
-			count = int64(*a.Count)
-		}
-		for _, name := range sortedResources(a.Flavors) {
-			amount := max(0, requestOf(name, a.ResourceUsage[name]))
-			if now < count && count > 0 {
-				amount = (amount / Amount(count)).times(now)
-			}
-			p := pair{string(a.Flavors[name]), string(name)}
+	for _, set := range w.heldSets() {
+		for _, name := range slices.Sorted(maps.Keys(set.flavors)) {
+			amount := set.amounts[name]
+			p := pair{set.flavors[name], name}
 			if i := slices.IndexFunc(all, func(h held) bool { return h.pair == p }); i >= 0 {
 				all[i].amount = all[i].amount.plus(amount)
 			} else {

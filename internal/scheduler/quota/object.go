@@ -1,6 +1,9 @@
 package quota
 
 import (
+	"strconv"
+	"strings"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -23,8 +26,14 @@ func FromObject(o *kueue.Workload) Workload {
 	for _, n := range o.Status.UnhealthyNodes {
 		w.UnhealthyNodes = append(w.UnhealthyNodes, n.Name)
 	}
+	if namespace, name, found := strings.Cut(o.Annotations[kueue.SliceReplacementAnnotation], "/"); found {
+		w.Replaces = types.NamespacedName{Namespace: namespace, Name: name}
+	}
 	if o.Spec.Priority != nil {
 		w.Priority = *o.Spec.Priority
+	}
+	if boost, err := strconv.ParseInt(o.Annotations[kueue.PriorityBoostAnnotation], 10, 32); err == nil {
+		w.Boost = int32(boost)
 	}
 	for i := range o.Spec.PodSets {
 		w.PodSets = append(w.PodSets, podSetOf(&o.Spec.PodSets[i], o.Status.ReclaimablePods))

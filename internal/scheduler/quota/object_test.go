@@ -18,8 +18,11 @@ func TestAWorkloadObjectTellsWhatItHoldsAndWhyItIsHeld(t *testing.T) {
 	}
 	priority, inactive := int32(7), false
 	o := &kueue.Workload{
-		ObjectMeta: metav1.ObjectMeta{Name: "w", Namespace: "ns", UID: "u", Labels: map[string]string{kueue.JobUIDLabel: "j"}, CreationTimestamp: at},
-		Spec:       kueue.WorkloadSpec{QueueName: "q", Priority: &priority, Active: &inactive, PodSets: []kueue.PodSet{{Name: "main", Count: 2}}},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "w", Namespace: "ns", UID: "u", Labels: map[string]string{kueue.JobUIDLabel: "j"},
+			Annotations: map[string]string{kueue.SliceReplacementAnnotation: "ns/old"}, CreationTimestamp: at,
+		},
+		Spec: kueue.WorkloadSpec{QueueName: "q", Priority: &priority, Active: &inactive, PodSets: []kueue.PodSet{{Name: "main", Count: 2}}},
 		Status: kueue.WorkloadStatus{
 			Admission:       &kueue.Admission{ClusterQueue: "cq"},
 			ReclaimablePods: []kueue.ReclaimablePod{{Name: "main", Count: 1}},
@@ -31,7 +34,7 @@ func TestAWorkloadObjectTellsWhatItHoldsAndWhyItIsHeld(t *testing.T) {
 	}
 	w := FromObject(o)
 	switch {
-	case w.UID != "u", w.JobUID != "j", w.Priority != 7, w.Queue != "q", !w.Inactive, !w.Created.Equal(start):
+	case w.UID != "u", w.JobUID != "j", w.Priority != 7, w.Queue != "q", !w.Inactive, !w.Created.Equal(start), w.Replaces != in("old"):
 		t.Errorf("the spec is read as %+v", w)
 	case w.Reservation == nil || !w.Reservation.Admitted || w.Reservation.Admission.ClusterQueue != "cq" || !w.Reservation.At.Equal(start):
 		t.Errorf("the reservation is read as %+v", w.Reservation)

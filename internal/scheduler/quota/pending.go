@@ -26,13 +26,12 @@ type queue struct {
 	// reserved are the workloads that hold quota, in the order in which victims are taken.
 	reserved []*workload
 
-	// waiting is the heap of those that are to be tried; parked are those that were tried in vain ("inadmissible") or
-	// are held back. A pending workload is in one of the two, or is none of the queue's business (inactive, gated,
-	// LocalQueue stopped).
-	waiting waitingHeap
-	parked  map[*workload]bool
-	// alike holds the shapes that were found not to fit since the last retry: others of that shape are parked untried
-	// (Kueue's SchedulingEquivalenceHashing; BestEffortFIFO only).
+	// waiting is the heap of those that are to be tried; inadmissible are those that were tried in vain or are held back.
+	// A pending workload is in one of the two, or is none of the queue's business (inactive, gated, LocalQueue stopped).
+	waiting      waitingHeap
+	inadmissible map[*workload]bool
+	// alike holds the shapes that were found not to fit since the last retry: others of that shape become inadmissible
+	// untried (Kueue's SchedulingEquivalenceHashing; BestEffortFIFO only).
 	alike map[string]bool
 	// preemptor is the last workload that issued preemptions; under BestEffortFIFO it stays ahead of all others until
 	// it leaves the queue.
@@ -40,7 +39,7 @@ type queue struct {
 }
 
 func newQueue(name string) *queue {
-	q := &queue{parked: map[*workload]bool{}, alike: map[string]bool{}}
+	q := &queue{inadmissible: map[*workload]bool{}, alike: map[string]bool{}}
 	q.name = name
 	q.waiting.queue = q
 	return q
@@ -108,7 +107,7 @@ func (q *queue) before(a, b *workload) int {
 			return 1
 		}
 	}
-	if c := cmp.Compare(b.Priority, a.Priority); c != 0 {
+	if c := cmp.Compare(b.effective, a.effective); c != 0 {
 		return c
 	}
 	return byAge(a, b)
@@ -124,18 +123,18 @@ func byAge(a, b *workload) int {
 
 // push puts a workload into the heap.
 func (q *queue) push(w *workload) {
-	delete(q.parked, w)
+	delete(q.inadmissible, w)
 	w.pendingIn = q
 	heap.Push(&q.waiting, w)
 }
 
-// park puts a workload aside until the next retry.
-func (q *queue) park(w *workload) {
+// markInadmissible puts a workload aside until the next retry.
+func (q *queue) markInadmissible(w *workload) {
 	if w.heapIndex >= 0 {
 		heap.Remove(&q.waiting, w.heapIndex)
 	}
 	w.pendingIn = q
-	q.parked[w] = true
+	q.inadmissible[w] = true
 }
 
 // fix moves a workload of the heap to its place after a change.
@@ -154,7 +153,7 @@ func (q *queue) remove(w *workload) {
 	if w.heapIndex >= 0 {
 		heap.Remove(&q.waiting, w.heapIndex)
 	}
-	delete(q.parked, w)
+	delete(q.inadmissible, w)
 	w.pendingIn, w.scan = nil, nil
 	if q.preemptor == w {
 		q.preemptor = nil
@@ -164,8 +163,8 @@ func (q *queue) remove(w *workload) {
 // seenAlike reports whether others of a workload's shape were found not to fit since the last retry.
 func (q *queue) seenAlike(w *workload) bool { return !q.strict() && q.alike[w.shape] }
 
-// parkAlike parks all that wait and look like one that was found not to fit.
-func (q *queue) parkAlike(shape string) {
+// markAlikeInadmissible puts all aside that wait and look like one that was found not to fit.
+func (q *queue) markAlikeInadmissible(shape string) {
 	if q.strict() {
 		return
 	}
@@ -177,7 +176,7 @@ func (q *queue) parkAlike(shape string) {
 		}
 	}
 	for _, w := range found {
-		q.park(w)
+		q.markInadmissible(w)
 	}
 }
 

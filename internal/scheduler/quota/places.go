@@ -37,6 +37,8 @@ type placement struct {
 	values []string
 	perPod topology.Units
 	count  int32
+	// domain names flavor and values.
+	domain string
 	// hash is equal for equal placements, and most probably for no others.
 	hash uint64
 }
@@ -44,7 +46,7 @@ type placement struct {
 var hashSeed = maphash.MakeSeed()
 
 func newPlacement(flavor string, values []string, perPod topology.Units, count int32) placement {
-	p := placement{flavor: flavor, values: values, perPod: perPod, count: count}
+	p := placement{flavor: flavor, values: values, perPod: perPod, count: count, domain: flavor + "," + topology.ID(values)}
 	p.hash = maphash.String(hashSeed, fmt.Sprintln(p.flavor, p.values, p.perPod, p.count))
 	return p
 }
@@ -68,7 +70,7 @@ func (e *Engine) SetTopology(name string, levels []string) {
 	}
 	e.topologies[name] = slices.Clone(levels)
 	e.stale = true
-	e.nodesChanged()
+	e.topologiesChanged()
 }
 
 // DeleteTopology removes a Topology; queues with flavors that name it become inactive.
@@ -76,7 +78,7 @@ func (e *Engine) DeleteTopology(name string) {
 	e.changed()
 	delete(e.topologies, name)
 	e.stale = true
-	e.nodesChanged()
+	e.topologiesChanged()
 }
 
 // SetNode adds or changes a node.
@@ -91,14 +93,15 @@ func (e *Engine) SetNode(n Node) {
 	if !n.Unavailable {
 		e.nodesByName[n.Name] = node
 	}
-	e.nodesChanged()
+	e.nodeChanged(old.Labels, n.Labels)
 }
 
 // DeleteNode removes a node.
 func (e *Engine) DeleteNode(name string) {
 	e.changed()
+	old := e.nodesByName[name]
 	delete(e.nodesByName, name)
-	e.nodesChanged()
+	e.nodeChanged(old.Labels)
 }
 
 // SetPod adds or changes a pod on a node that Kueue did not place there by topology. Pods of workloads with a topology
@@ -111,25 +114,78 @@ func (e *Engine) SetPod(name types.NamespacedName, node string, requests corev1.
 	}
 	e.changed()
 	e.otherPods[name] = pod
-	e.nodesChanged()
+	e.places.stale = true
+	if known && (old.node != pod.node || exceeds(old.requests, pod.requests)) {
+		e.podFreed(old.node)
+	}
 }
 
 // DeletePod removes a pod that was set.
 func (e *Engine) DeletePod(name types.NamespacedName) {
-	if _, known := e.otherPods[name]; !known {
+	pod, known := e.otherPods[name]
+	if !known {
 		return
 	}
 	e.changed()
 	delete(e.otherPods, name)
-	e.nodesChanged()
+	e.places.stale = true
+	e.podFreed(pod.node)
 }
 
-// nodesChanged has the capacities made anew, and workloads tried again that there was no place for.
-func (e *Engine) nodesChanged() {
-	e.places.stale = true
-	if len(e.topologies) == 0 {
+// exceeds reports whether any of the requests was greater before. One that is gone does not count for Kueue.
+func exceeds(old, now topology.Units) bool {
+	for name, amount := range old {
+		if left, requested := now[name]; requested && amount > left {
+			return true
+		}
+	}
+	return false
+}
+
+// podFreed has workloads tried again that may use room that a pod has left on a node: those of queues with a flavor whose
+// topology has the node. A pod that takes room makes no difference to those who wait.
+func (e *Engine) podFreed(name string) {
+	node, known := e.nodesByName[name]
+	if !known {
 		return
 	}
+	for _, q := range e.queues {
+		if slices.ContainsFunc(q.groups, func(g resourceGroup) bool {
+			return slices.ContainsFunc(g.flavors, func(flavor string) bool { return e.hasNode(flavor, node.Labels) })
+		}) {
+			e.retryLater(q)
+		}
+	}
+}
+
+// nodeChanged has the capacities made anew, and all workloads tried again if the topology of a flavor has the node, by its
+// labels before or after.
+func (e *Engine) nodeChanged(labels ...map[string]string) {
+	e.places.stale = true
+	for flavor := range e.flavors {
+		if slices.ContainsFunc(labels, func(set map[string]string) bool { return e.hasNode(flavor, set) }) {
+			e.retryAll()
+			return
+		}
+	}
+}
+
+// hasNode reports whether a flavor's topology has a node with these labels.
+func (e *Engine) hasNode(flavor string, labels map[string]string) bool {
+	spec := e.flavors[flavor]
+	levels := e.levels(&spec)
+	return levels != nil && topology.Selects(spec.NodeLabels, levels, labels)
+}
+
+// topologiesChanged has the capacities made anew, and workloads tried again that there was no place for.
+func (e *Engine) topologiesChanged() {
+	e.places.stale = true
+	if len(e.topologies) > 0 {
+		e.retryAll()
+	}
+}
+
+func (e *Engine) retryAll() {
 	for _, q := range e.queues {
 		e.retryLater(q)
 	}

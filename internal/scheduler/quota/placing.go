@@ -78,7 +78,7 @@ func (e *Engine) placesPods(flavor string) bool { return e.places.of[flavor] != 
 
 // finding is a search for places and what came of it.
 type finding struct {
-	// The search: what is asked for, and how things are; empty: as if no workload with a topology were there.
+	// The search: what is requested, and how things are; empty: as if no workload with a topology were there.
 	key   string
 	empty bool
 	state uint64
@@ -89,8 +89,8 @@ type found struct {
 	failure *topology.Failure
 }
 
-// find finds places for all, and remembers them: the heads of many queues often ask for the same. empty: as if no workload with a topology were there. The failure is that of the first pod
-// set by name. (Kueue takes one in no order.)
+// find finds places for all, and remembers them: the heads of many queues often ask for the same. empty: as if no
+// workload with a topology were there. The failure is that of the first pod set by name. (Kueue takes one in no order.)
 func (p *places) find(all placing, empty bool) (map[string]*topology.Assignment, *topology.Failure) {
 	f := finding{all.key, empty, p.state}
 	if empty {
@@ -145,17 +145,17 @@ func (s *search) place(a *assignment) {
 		}
 		set := a.set(failure.PodSet)
 		set.reasons = slices.Concat(set.reasons, []string{failure.Reason})
-		a.regrade(failure.PodSet, gradePreempt)
+		a.setPreemptionMode(failure.PodSet, modePreempt)
 		a.mode = needsPreemption
 	}
 	if _, failure := s.engine.places.find(all, true); failure != nil {
-		a.regrade(failure.PodSet, gradeNoFit)
+		a.setPreemptionMode(failure.PodSet, modeNoFit)
 		a.mode = noFit
 		return
 	}
 	for _, requests := range all.requests {
 		for i := range requests {
-			a.regrade(requests[i].PodSet, gradePreempt)
+			a.setPreemptionMode(requests[i].PodSet, modePreempt)
 		}
 	}
 }
@@ -170,8 +170,8 @@ func (a *assignment) set(name string) *assignedSet {
 	return nil
 }
 
-// regrade says how a pod set's flavors could be had. The pod sets of a group share their choices.
-func (a *assignment) regrade(name string, g grade) {
+// setPreemptionMode sets what preemption a pod set's flavors need. The pod sets of a group share their choices.
+func (a *assignment) setPreemptionMode(name string, g preemptionMode) {
 	of := a.set(name)
 	for i := range a.sets {
 		set := &a.sets[i]
@@ -180,7 +180,7 @@ func (a *assignment) regrade(name string, g grade) {
 		}
 		for j := range set.chosen {
 			if slices.ContainsFunc(of.chosen, func(c choice) bool { return c.resource == set.chosen[j].resource }) {
-				set.chosen[j].grade = g
+				set.chosen[j].preemption = g
 			}
 		}
 	}
@@ -207,8 +207,8 @@ func (a *assignment) placeAt(s *search, found map[string]*topology.Assignment) {
 	}
 }
 
-// placeWithout gives an assignment that needs preemption its places: those that there are once its targets are gone, or,
-// without targets, on an empty cluster, so that others do not take them in this cycle (Kueue's scheduler,
+// placeWithout gives an assignment that needs preemption its places: those that there are once its targets are gone,
+// or, without targets, on an empty cluster, so that others do not take them in this cycle (Kueue's scheduler,
 // updateAssignmentForTAS).
 func (e *Engine) placeWithout(en *entry) {
 	if en.a.mode != needsPreemption {

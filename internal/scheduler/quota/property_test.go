@@ -177,16 +177,16 @@ func TestUsageStaysWithinWhatTheTreeHas(t *testing.T) {
 	})
 }
 
-func TestUsageThatIsKeptEqualsUsageThatIsCounted(t *testing.T) {
+func TestIncrementalUsageEqualsCountedUsage(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t)
 		for range rapid.IntRange(1, 25).Draw(t, "events") {
 			w.happen(t)
 			w.run(func(Decision) {})
-			kept := w.usageNow()
+			incremental := w.usageNow()
 			w.stale = true
-			if counted := w.usageNow(); !reflect.DeepEqual(kept, counted) {
-				t.Fatalf("kept %v, counted %v", kept, counted)
+			if counted := w.usageNow(); !reflect.DeepEqual(incremental, counted) {
+				t.Fatalf("incremental %v, counted %v", incremental, counted)
 			}
 		}
 	})

@@ -42,7 +42,7 @@ func (e *Engine) nominateReplacement(en *entry) {
 			set.count = *given.Count
 		}
 		for _, resource := range sortedResources(given.Flavors) {
-			set.chosen = append(set.chosen, choice{resource: string(resource), flavor: string(given.Flavors[resource]), grade: gradeFit})
+			set.chosen = append(set.chosen, choice{resource: string(resource), flavor: string(given.Flavors[resource]), preemption: modeFit})
 		}
 		if t := given.TopologyAssignment; t != nil {
 			set.placed = &topology.Assignment{Levels: t.Levels, Domains: t.Domains()}
@@ -116,7 +116,7 @@ func (s *search) moved(a *assignment, old map[string]*topology.Assignment) []pla
 }
 
 // decideReplacement is decide for a workload that keeps its quota.
-func (e *Engine) decideReplacement(en *entry, claimed map[*workload]bool) {
+func (e *Engine) decideReplacement(en *entry, claimed *claims) {
 	room := en.fitsFreed(claimed)
 	if room == noPlace {
 		e.nominateReplacement(en)

@@ -29,8 +29,8 @@ func (e *Engine) SetWorkload(spec Workload) {
 	}
 	w.Workload = spec
 	e.member(w, true)
-	shape := w.shape
-	w.assess()
+	shape, priority := w.shape, w.effective
+	w.assess(&e.config)
 	e.suspect(w)
 	switch {
 	case w.Finished:
@@ -39,7 +39,7 @@ func (e *Engine) SetWorkload(spec Workload) {
 		e.drop(w)
 		e.retryFor(w)
 	case w.Reservation != nil:
-		if e.attach(w) && (old.Priority != w.Priority || w.shape != shape) {
+		if e.attach(w) && (priority != w.effective || w.shape != shape) {
 			e.retryFor(w)
 		}
 	default:
@@ -57,7 +57,7 @@ func (e *Engine) SetWorkload(spec Workload) {
 
 func (e *Engine) addWorkload(spec Workload) {
 	w := &workload{Workload: spec, heapIndex: -1}
-	w.assess()
+	w.assess(&e.config)
 	e.workloads[w.NamespacedName] = w
 	e.member(w, true)
 	e.suspect(w)
@@ -248,7 +248,7 @@ func victimOrder(a, b *workload) int {
 		return 1
 	}
 	return cmp.Or(
-		cmp.Compare(a.Priority, b.Priority),
+		cmp.Compare(a.effective, b.effective),
 		cmp.Compare(b.Reservation.At.Unix(), a.Reservation.At.Unix()),
 		strings.Compare(a.UID, b.UID),
 		strings.Compare(a.Namespace, b.Namespace),
@@ -282,14 +282,14 @@ func (e *Engine) enqueue(w *workload) {
 		q.fix(w)
 		return
 	}
-	delete(q.parked, w)
+	delete(q.inadmissible, w)
 	w.untried = false
 	switch {
 	case w.Held != "":
-		q.park(w)
+		q.markInadmissible(w)
 	case q.seenAlike(w):
 		w.untried = true
-		q.park(w)
+		q.markInadmissible(w)
 	default:
 		q.push(w)
 	}
@@ -301,7 +301,7 @@ func (e *Engine) enqueueNew(w *workload) {
 	switch {
 	case q == nil || w.pendingIn == q:
 	case w.Held != "":
-		q.park(w)
+		q.markInadmissible(w)
 	default:
 		q.push(w)
 	}

@@ -8,11 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// retry names whose parked workloads are to be tried again: those of a cohort's subtree, or of a ClusterQueue that has
-// none.
+// retry names whose inadmissible workloads are to be tried again: those of a cohort's subtree, or of a ClusterQueue
+// that has none.
 type retry struct{ cohort, queue string }
 
-// retryLater brings back, after the interval, the parked workloads of a queue and of all others in its tree.
+// retryLater brings back, after the interval, the inadmissible workloads of a queue and of all others in its tree.
 func (e *Engine) retryLater(q *queue) {
 	cohort := string(q.spec.CohortName)
 	if cohort == "" {
@@ -52,8 +52,8 @@ func (e *Engine) RequeueAt() (at time.Time, ok bool) {
 }
 
 // Requeue is what Cycle does first: it sets the time for changes reported since the last call, and puts back into their
-// queues the parked workloads for which the time has come. Only a simulation that lets no time pass while workloads are
-// tried has a use for it on its own.
+// queues the inadmissible workloads for which the time has come. Only a simulation that lets no time pass while
+// workloads are tried has a use for it on its own.
 func (e *Engine) Requeue(now time.Time) {
 	var due []retry
 	for r, at := range e.retries {
@@ -74,25 +74,26 @@ func (e *Engine) Requeue(now time.Time) {
 		delete(e.retries, r)
 		if r.queue != "" {
 			if q := e.queues[r.queue]; q != nil {
-				e.unpark(q)
+				e.requeueInadmissible(q)
 			}
 			continue
 		}
 		if n := e.nodes[r.cohort]; n != nil && !e.inCycle(r.cohort) {
 			n.visit(func(n *node) {
 				for _, q := range n.queues {
-					e.unpark(q)
+					e.requeueInadmissible(q)
 				}
 			})
 		}
 	}
 }
 
-// unpark puts the parked workloads of a queue back, but for those that are held or whose namespace is not selected.
-func (e *Engine) unpark(q *queue) {
+// requeueInadmissible puts the inadmissible workloads of a queue back, but for those that are held or whose namespace
+// is not selected.
+func (e *Engine) requeueInadmissible(q *queue) {
 	clear(q.alike)
 	var back []*workload
-	for w := range q.parked {
+	for w := range q.inadmissible {
 		if w.Held == "" && e.selected(q, w) {
 			back = append(back, w)
 		}

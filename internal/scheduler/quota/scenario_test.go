@@ -23,7 +23,7 @@ import (
 //	cohort NAME [parent=NAME] [quota=…]
 //	queue NAME quota=FLAVOR:RESOURCE:NOMINAL[:BORROW[:LEND]],… [cohort=] [strict] [within=] [reclaim=] [borrow=] [threshold=] [borrowing=] [preempting=] [prefer=] [weight=] [stop=]
 //	local NAME [stop=]
-//	workload NAME [queue=] [priority=] [count=] [min=] [RESOURCE=…] [select=KEY:VALUE] [tolerate=KEY] [inactive]: then everything runs to rest
+//	workload NAME [queue=] [priority=] [count=] [min=] [RESOURCE=…] [select=KEY:VALUE] [tolerate=KEY] [replaces=NAME] [inactive]: then everything runs to rest
 //	finish NAME, delete NAME, fair (before everything else), pending QUEUE, usage QUEUE, why NAME, explain NAME, whatif NAME … (as workload)
 //
 // Each answers with the decisions that were made. Every command is a second later than the one before.
@@ -105,6 +105,9 @@ func (s *scenario) rest() string {
 			switch d.Kind {
 			case Admit:
 				fmt.Fprintf(&b, "%s is admitted in %s: %s%s\n", d.Workload.Name, d.ClusterQueue, flavorsText(d.Admission), borrowed(d.Borrows))
+				if d.Replaced != nil {
+					fmt.Fprintf(&b, "%s has taken over the quota of %s\n", d.Workload.Name, d.Replaced.Name)
+				}
 			case Preempt:
 				for _, t := range d.Targets {
 					fmt.Fprintf(&b, "%s evicts %s: %s\n", d.Workload.Name, t.Workload.Name, t.Reason)
@@ -139,7 +142,7 @@ func borrowed(height int) string {
 func explained(x Explanation) string {
 	var b strings.Builder
 	for _, f := range x.Flavors {
-		fmt.Fprintf(&b, "%s for %s: %s", f.Flavor, strings.Join(f.PodSets, "+"), f.Verdict)
+		fmt.Fprintf(&b, "%s for %s: %s", f.Flavor, strings.Join(f.PodSets, "+"), f.Result)
 		if f.Chosen {
 			b.WriteString(", chosen")
 		}
@@ -296,6 +299,8 @@ func (a arguments) workload(t *testing.T, name string, created time.Time) Worklo
 		case "priority", "count", "inactive":
 		case "queue":
 			w.Queue = a.text("queue")
+		case "replaces":
+			w.Replaces = in(a.text("replaces"))
 		case "min":
 			least := int32(a.number("min", 1))
 			set.MinCount = &least

@@ -13,9 +13,9 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/topology"
 )
 
-// barred is the reason why a flavor cannot be used for a pod set whatever its quota; an empty verdict: it is not
+// barred is the reason why a flavor cannot be used for a pod set whatever its quota; an empty result: it can
 // (Kueue's flavorassigner, checkFlavorForPodSets).
-func (e *Engine) barred(set *PodSet, flavor string) (FlavorVerdict, string) {
+func (e *Engine) barred(set *PodSet, flavor string) (FlavorResult, string) {
 	spec, known := e.flavors[flavor]
 	if !known {
 		return FlavorMissing, fmt.Sprintf("flavor %s not found", flavor)
@@ -44,7 +44,8 @@ func (e *Engine) barred(set *PodSet, flavor string) (FlavorVerdict, string) {
 }
 
 // topologyBars is the reason why a flavor cannot be used for a pod set because one of them has a topology and the other
-// has not, or because it lacks a requested level; "" for none (Kueue's flavorassigner, checkPodSetAndFlavorMatchForTAS).
+// has not, or because it lacks a requested level; "" for none (Kueue's flavorassigner,
+// checkPodSetAndFlavorMatchForTAS).
 func (e *Engine) topologyBars(q *queue, set *PodSet, group *resourceGroup, flavor string) string {
 	spec, known := e.flavors[flavor]
 	asks, hasTopology := topology.Explicit(set.Topology), spec.TopologyName != nil
@@ -61,7 +62,7 @@ func (e *Engine) topologyBars(q *queue, set *PodSet, group *resourceGroup, flavo
 		return fmt.Sprintf("Flavor %q does not contain the requested level", flavor)
 	case asks:
 		// A flavor may still provide what the pods themselves do not request.
-		if !slices.ContainsFunc(group.covers, func(name string) bool { _, asked := set.Requests[corev1.ResourceName(name)]; return asked }) {
+		if !slices.ContainsFunc(group.covers, func(name string) bool { _, requested := set.Requests[corev1.ResourceName(name)]; return requested }) {
 			return ""
 		}
 		return fmt.Sprintf("Flavor %q does not support TopologyAwareScheduling", flavor)
@@ -106,7 +107,7 @@ func requiredAffinity(set *PodSet, own map[string]string) nodeaffinity.RequiredN
 }
 
 func relevantTerms(terms []corev1.NodeSelectorTerm, own map[string]string) []corev1.NodeSelectorTerm {
-	var kept []corev1.NodeSelectorTerm
+	var filtered []corev1.NodeSelectorTerm
 	for _, term := range terms {
 		var requirements []corev1.NodeSelectorRequirement
 		for _, r := range term.MatchExpressions {
@@ -117,7 +118,7 @@ func relevantTerms(terms []corev1.NodeSelectorTerm, own map[string]string) []cor
 		if len(requirements) == 0 {
 			return nil
 		}
-		kept = append(kept, corev1.NodeSelectorTerm{MatchExpressions: requirements})
+		filtered = append(filtered, corev1.NodeSelectorTerm{MatchExpressions: requirements})
 	}
-	return kept
+	return filtered
 }

@@ -24,6 +24,7 @@ func (e *Engine) settle(r *Result, en *entry, now time.Time) {
 		d.Admission = en.admission()
 		d.Checks = en.q.checksFor(d.Admission)
 		e.admit(en.w, &Reservation{Admission: *d.Admission, At: now, Admitted: len(d.Checks) == 0})
+		d.Replaced = e.takeOver(en)
 		r.Decisions = append(r.Decisions, d)
 		return
 	case preempting:
@@ -35,8 +36,8 @@ func (e *Engine) settle(r *Result, en *entry, now time.Time) {
 		d.Borrows = 0
 	}
 	d.Reason, d.Message, d.Cause = kueue.WorkloadPending, en.message, en.outcome.cause()
-	e.putBack(en)
-	en.w.said = d
+	e.requeueEntry(en)
+	en.w.lastDecision = d
 	r.Decisions = append(r.Decisions, d)
 }
 
@@ -46,15 +47,16 @@ func (e *Engine) admit(w *workload, reservation *Reservation) {
 	if w.pendingIn != nil {
 		w.pendingIn.remove(w)
 	}
-	w.Reservation, w.Evicted, w.said = reservation, "", Decision{}
+	w.Reservation, w.Evicted, w.lastDecision = reservation, "", Decision{}
 	e.attach(w)
 	q.generation++
 }
 
 // evictTargets marks an entry's targets as evicted.
 func (e *Engine) evictTargets(en *entry, now time.Time) []Target {
-	targets := make([]Target, 0, len(en.targets))
-	for _, v := range en.targets {
+	victims := en.victims()
+	targets := make([]Target, 0, len(victims))
+	for _, v := range victims {
 		t := Target{
 			Workload: v.w.NamespacedName, ClusterQueue: v.w.heldIn.name, Priority: v.w.Priority, Reason: v.reason,
 			Ongoing: v.w.Evicted != "",
@@ -75,9 +77,9 @@ func preemptionMessage(preemptor *workload, reason, preemptorPath, victimPath st
 		cmp.Or(preemptor.UID, "UNKNOWN"), cmp.Or(preemptor.JobUID, "UNKNOWN"), why, preemptorPath, victimPath)
 }
 
-// putBack returns an entry that was not admitted to its queue: to the heap if it is to be tried again at once, else to
-// the parked ones (Kueue's pkg/cache/queue/cluster_queue.go, requeueIfNotPresent).
-func (e *Engine) putBack(en *entry) {
+// requeueEntry returns an entry that was not admitted to its queue: to the heap if it is to be tried again at once,
+// else to the inadmissible ones (Kueue's pkg/cache/queue/cluster_queue.go, requeueIfNotPresent).
+func (e *Engine) requeueEntry(en *entry) {
 	w, q := en.w, en.q
 	w.pendingIn = q
 	if en.outcome != outNotSelected {
@@ -98,9 +100,9 @@ func (e *Engine) putBack(en *entry) {
 		q.push(w)
 		return
 	}
-	q.park(w)
+	q.markInadmissible(w)
 	if en.outcome == outNoFit || en.outcome == outNoCandidates {
-		q.parkAlike(w.shape)
+		q.markAlikeInadmissible(w.shape)
 	}
 }
 

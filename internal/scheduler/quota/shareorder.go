@@ -76,7 +76,7 @@ func (h *hunt) newShareOrder(donors []*donor) *shareOrder {
 	return o
 }
 
-// mayCome reports whether there is anything to take from a donor: whoever does not borrow gives nothing to other
+// mayCome reports whether there is anything to take from a donor: a donor that does not borrow gives nothing to other
 // queues.
 func (h *hunt) mayCome(d *donor) bool {
 	return len(d.left) > 0 && (d.q == h.q || d.share.borrows())

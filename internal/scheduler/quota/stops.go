@@ -60,6 +60,6 @@ func (e *Engine) enforceStop(r *Result, w *workload, now time.Time) {
 	w.Reservation = nil
 	e.retryFor(w)
 	e.enqueue(w)
-	w.said = Decision{Kind: Wait, Workload: w.NamespacedName, Reason: kueue.WorkloadInadmissible, Message: stopped, Cause: QueueInactive}
-	r.Decisions = append(r.Decisions, w.said)
+	w.lastDecision = Decision{Kind: Wait, Workload: w.NamespacedName, Reason: kueue.WorkloadInadmissible, Message: stopped, Cause: QueueInactive}
+	r.Decisions = append(r.Decisions, w.lastDecision)
 }

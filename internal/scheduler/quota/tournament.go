@@ -140,8 +140,8 @@ func (t *tournament) beats(a, b *entry, at *node) bool {
 	if c := sa.compare(sb); c != 0 {
 		return c < 0
 	}
-	if a.w.Priority != b.w.Priority {
-		return a.w.Priority > b.w.Priority
+	if a.w.effective != b.w.effective {
+		return a.w.effective > b.w.effective
 	}
 	return byAge(a.w, b.w) < 0
 }

@@ -81,7 +81,7 @@ func (h *hunt) fits(borrowing bool) bool {
 	return failure == nil
 }
 
-// fillBack puts back whoever need not go.
+// fillBack removes from the victims those that need not be evicted (Kueue's fillBackWorkloads).
 func (h *hunt) fillBack(taken []victim, borrowing bool) []victim {
 	for i := len(taken) - 2; i >= 0; i-- {
 		taken[i].w.put()
@@ -123,11 +123,11 @@ func (h *hunt) qualifies(w *workload, policy kueue.PreemptionPolicy) bool {
 	switch policy {
 	case kueue.PreemptionPolicyAny:
 	case kueue.PreemptionPolicyLowerPriority:
-		if h.w.Priority <= w.Priority {
+		if h.w.effective <= w.effective {
 			return false
 		}
 	case kueue.PreemptionPolicyLowerOrNewerEqualPriority:
-		if h.w.Priority < w.Priority || h.w.Priority == w.Priority && !h.w.queuedAt().Before(w.queuedAt()) {
+		if h.w.effective < w.effective || h.w.effective == w.effective && !h.w.queuedAt().Before(w.queuedAt()) {
 			return false
 		}
 	default:

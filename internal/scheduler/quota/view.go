@@ -75,7 +75,7 @@ func (e *Engine) Pending(queue string) []types.NamespacedName {
 // line is all pending workloads in order.
 func (q *queue) line() []*workload {
 	all := slices.Clone(q.waiting.items)
-	for w := range q.parked {
+	for w := range q.inadmissible {
 		all = append(all, w)
 	}
 	slices.SortFunc(all, q.before)
@@ -98,7 +98,7 @@ func (e *Engine) Position(name types.NamespacedName) (int, bool) {
 	for _, other := range w.pendingIn.waiting.items {
 		count(other)
 	}
-	for other := range w.pendingIn.parked {
+	for other := range w.pendingIn.inadmissible {
 		count(other)
 	}
 	return ahead, true

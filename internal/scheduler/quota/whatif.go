@@ -21,7 +21,7 @@ type Answer struct {
 	Others []Decision
 }
 
-// Text says it in a sentence.
+// Text is the decision in a sentence.
 func (a *Answer) Text() string {
 	switch a.Kind {
 	case Admit:
@@ -126,8 +126,8 @@ func (e *Engine) Why(name types.NamespacedName) Decision {
 		d.Cause, d.Reason, d.Message = Held, kueue.WorkloadPending, "It is held back after an eviction: "+w.Held
 	case w.untried:
 		d.Cause, d.Reason, d.Message = Alike, kueue.WorkloadPending, "Bypassed scheduling evaluation because an equivalent workload recently failed"
-	case w.said.Kind != "":
-		return w.said
+	case w.lastDecision.Kind != "":
+		return w.lastDecision
 	default:
 		d.Cause, d.Reason, d.Message = Behind, kueue.WorkloadPending, "Workload is pending evaluation in the scheduling queue"
 	}

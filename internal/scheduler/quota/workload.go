@@ -21,9 +21,14 @@ type Workload struct {
 	Created time.Time
 	// Priority is spec.priority; a higher one comes first.
 	Priority int32
+	// Boost is added to it if Config.PriorityBoost is set (annotation kueue.x-k8s.io/priority-boost).
+	Boost int32
 	// Queue names the LocalQueue, in the workload's own namespace.
 	Queue   string
 	PodSets []PodSet
+	// Replaces is the workload whose quota it takes over (annotation kueue.x-k8s.io/workload-slice-replacement-for); empty:
+	// none. It must ask for the same pod sets, and is charged only what it has more.
+	Replaces types.NamespacedName
 	// Inactive is !spec.active: it is evicted if it holds quota, and not queued.
 	Inactive bool
 	// Gated names who holds it back (annotation kueue.x-k8s.io/admission-gated-by); it is queued only when this is empty.

@@ -45,8 +45,8 @@ func (s *simulation) scale() {
 					rooms = append(rooms, slices.Clone(scaler.nodes[0].capacity))
 				}
 				p.scaled = scaler
-				for i, asked := range h.requests {
-					rooms[at][i] -= asked
+				for i, request := range h.requests {
+					rooms[at][i] -= request
 				}
 			}
 		}
@@ -54,8 +54,8 @@ func (s *simulation) scale() {
 }
 
 func (h *shape) fits(room []int64) bool {
-	for i, asked := range h.requests {
-		if asked > room[i] {
+	for i, request := range h.requests {
+		if request > room[i] {
 			return false
 		}
 	}

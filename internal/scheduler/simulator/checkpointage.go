@@ -66,7 +66,7 @@ func (s *simulation) boost(w *workload, boost int32) {
 		return
 	}
 	w.boost, w.boosted = boost, s.clock(s.now)
-	s.tell(w)
+	s.updateEngine(w)
 }
 
 // unboost ends the boost of a workload that loses its quota, or that ends.

@@ -111,7 +111,10 @@ func (e *elastic) startMaster() {
 
 // podState is the master's view of a worker's pod.
 func (e *elastic) podState(p *pod) coordinator.PodChanged {
-	c := coordinator.PodChanged{Worker: p.number, Name: p.name, Minimum: p.minimum, Terminating: p.leaving, Preempted: p.leaving && (p.why == preempted || p.why == quotaRevoked)}
+	c := coordinator.PodChanged{
+		Worker: p.number, Name: p.name, Minimum: p.minimum, Terminating: p.leaving,
+		Preempted: p.leaving && (p.why == preempted || p.why == quotaRevoked),
+	}
 	switch p.phase {
 	case running:
 		c.State = coordinator.PodRunning
@@ -136,8 +139,8 @@ func (e *elastic) podEnded(p *pod) {
 	}
 	e.workers = slices.DeleteFunc(e.workers, func(other *pod) bool { return other == p })
 	if p.joined {
-		if p.why == nodeGone {
-			e.deliver(coordinator.Lost{Worker: p.number, Reason: "was lost with its node"})
+		if p.why.lost() {
+			e.deliver(coordinator.Lost{Worker: p.number, Reason: "was lost"})
 		} else {
 			e.deliver(coordinator.Left{Worker: p.number})
 		}
@@ -255,6 +258,20 @@ func (e *elastic) succeeds() {
 	if e.group != nil {
 		e.finishes(e.group)
 	}
+}
+
+func (e *elastic) fails(master bool) *pod {
+	runs := func(p *pod) bool { return p != nil && p.phase == running && !p.leaving }
+	if master {
+		if runs(e.master) {
+			return e.master
+		}
+		return nil
+	}
+	if at := slices.IndexFunc(e.workers, runs); at >= 0 {
+		return e.workers[at]
+	}
+	return nil
 }
 
 func (e *elastic) unfinished() {

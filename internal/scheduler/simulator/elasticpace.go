@@ -46,13 +46,13 @@ func (e *elastic) keep() {
 	e.worked = 0
 }
 
-// mayLoseState returns to the last checkpoint when no worker is left that has the state. Workers that were asked to end
+// mayLoseState returns to the last checkpoint when no worker is left that has the state. Workers that are terminating
 // have written one.
 func (e *elastic) mayLoseState(why ending) {
 	if e.master != nil && e.core != nil || slices.ContainsFunc(e.workers, func(p *pod) bool { return p.joined }) {
 		return
 	}
-	if why == nodeGone {
+	if why.lost() {
 		steps, workers := e.steps(), Time(max(1, e.progress.workers))
 		lost := e.fallBack()
 		e.stats.lost.add(e.weightOf(&e.spec.Workers.Pod), lost)
@@ -78,16 +78,16 @@ func (e *elastic) report() {
 			status.WorkersPending++
 		}
 	}
-	var said coordinator.Status
+	var state coordinator.Status
 	if e.core != nil {
-		said = e.core.Status()
-		status.Preemptions = said.Preemptions
+		state = e.core.Status()
+		status.Preemptions = state.Preemptions
 	}
 	switch {
 	case e.over:
 		status.Phase = trainingjob.PhaseSucceeded
 	case e.core != nil:
-		status.Phase = map[coordinator.Phase]trainingjob.Phase{coordinator.Running: trainingjob.PhaseRunning}[said.Phase]
+		status.Phase = map[coordinator.Phase]trainingjob.Phase{coordinator.Running: trainingjob.PhaseRunning}[state.Phase]
 		if status.Phase == "" {
 			status.Phase = trainingjob.PhaseWaiting
 		}

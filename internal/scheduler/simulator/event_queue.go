@@ -16,6 +16,7 @@ const (
 	workDone
 	nodeLost
 	nodeReturns
+	podFails
 	nodeReady
 	nodeIdle
 	quotaRetries

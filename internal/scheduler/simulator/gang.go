@@ -152,6 +152,15 @@ func (g *gang) evicted(*workload) {
 	}
 }
 
+func (g *gang) fails(bool) *pod {
+	for _, p := range g.pods {
+		if p != nil && p.phase == running && !p.leaving {
+			return p
+		}
+	}
+	return nil
+}
+
 // unfinished is the useful work of a gang that had not ended when the simulation did.
 func (g *gang) unfinished() {
 	if g.over {

@@ -66,8 +66,8 @@ func (h *shape) mayFit(n *node) bool {
 	if n.lost {
 		return false
 	}
-	for i, asked := range h.requests {
-		if asked == 0 || asked <= n.free[i] {
+	for i, request := range h.requests {
+		if request == 0 || request <= n.free[i] {
 			continue
 		}
 		room := n.free[i]
@@ -76,7 +76,7 @@ func (h *shape) mayFit(n *node) bool {
 				room += p.shape.requests[i]
 			}
 		}
-		if asked > room {
+		if request > room {
 			return false
 		}
 	}
@@ -181,10 +181,10 @@ func (s *simulation) refuse(h *shape, p *pod) {
 	if len(h.news) == 0 {
 		return
 	}
-	h.verdict = s.cluster.Explain(p.place).Message
+	h.message = s.cluster.Explain(p.place).Message
 	for _, waiting := range h.news {
 		if waiting.phase == pending {
-			s.note(waiting, func() string { return h.verdict })
+			s.note(waiting, func() string { return h.message })
 		}
 	}
 	h.news = h.news[:0]

@@ -21,7 +21,7 @@ const (
 	ended
 )
 
-// ending is how a pod ends, or why it is asked to end.
+// ending is how a pod ends, or why it is terminated.
 type ending uint8
 
 const (
@@ -30,10 +30,15 @@ const (
 	preempted                  // by the scheduler, for a pod of higher priority
 	quotaRevoked               // its workload was evicted
 	nodeGone                   // its node was lost
+	deleted                    // a fault of the scenario
+	killed                     // the same, without a grace period
 )
 
-// exitAskedTo is the exit code of a process that ends because of SIGTERM.
-const exitAskedTo = 143
+// lost reports whether a pod that ends so has no time to write a checkpoint.
+func (e ending) lost() bool { return e == nodeGone || e == killed }
+
+// exitTerminated is the exit code of a process that ends because of SIGTERM.
+const exitTerminated = 143
 
 // pod is one pod.
 type pod struct {
@@ -54,7 +59,7 @@ type pod struct {
 	phase   phase
 	node    *node
 	created Time
-	leaving bool // asked to end
+	leaving bool // it is terminating
 	why     ending
 	version int
 
@@ -72,7 +77,7 @@ type pod struct {
 type owner interface {
 	arrives()
 	podRuns(p *pod)
-	podStopping(p *pod) // it was asked to end, not by its job
+	podStopping(p *pod) // it begins to terminate, not by its job
 	podEnded(p *pod)    // p.why is the reason
 	timer(e event)
 	admitted(w *workload)
@@ -80,6 +85,8 @@ type owner interface {
 	about() *job
 	priority() int32
 	unfinished() // the simulation has ended, and the job has not
+	// fails is the running pod that a fault deletes: the master, or else the one with the lowest number; nil for none.
+	fails(master bool) *pod
 	// checkpointed is when the job wrote its last checkpoint, the simulation's start without one, and whether it computes.
 	checkpointed() (at Time, computes bool)
 }
@@ -161,7 +168,7 @@ func (s *simulation) runs(p *pod) {
 	p.owner.podRuns(p)
 }
 
-// stop asks a pod to end. A pod without a node, or one that has not started, ends at once.
+// stop terminates a pod. A pod without a node, or one that has not started, ends at once.
 func (s *simulation) stop(p *pod, why ending) {
 	if p.phase == ended || p.leaving {
 		return
@@ -177,6 +184,10 @@ func (s *simulation) stop(p *pod, why ending) {
 	}
 	s.cluster.Evict(p.place, p.node.name)
 	s.logPod(p)
+	if why == killed {
+		s.gone(p)
+		return
+	}
 	if why != retired {
 		p.owner.podStopping(p)
 	}
@@ -185,6 +196,23 @@ func (s *simulation) stop(p *pod, why ending) {
 		return
 	}
 	s.gone(p)
+}
+
+// losesPod deletes the pod of a job that a fault names; none if the job has no such pod that runs.
+func (s *simulation) losesPod(fault *scenariofile.Fault) {
+	at := slices.IndexFunc(s.jobs, func(o owner) bool { return o.about().name == fault.Job })
+	p := s.jobs[at].fails(fault.Master)
+	if p == nil {
+		return
+	}
+	kind, why := eventlog.PodDeleted, deleted
+	if fault.Kill {
+		kind, why = eventlog.PodKilled, killed
+	}
+	if s.log != nil {
+		s.write(eventlog.Event{Fault: &eventlog.Fault{Kind: kind, Target: p.name}})
+	}
+	s.stop(p, why)
 }
 
 // complete ends a pod whose work is done.
@@ -273,8 +301,8 @@ func (s *simulation) logPod(p *pod) {
 		switch {
 		case p.why == completed:
 			state.Phase, state.ExitCode, state.Reason = "Succeeded", new(int32(0)), "Completed"
-		case p.ran && p.why != nodeGone:
-			state.Phase, state.ExitCode, state.Reason, state.Deleted = "Failed", new(int32(exitAskedTo)), "Error", true
+		case p.ran && !p.why.lost():
+			state.Phase, state.ExitCode, state.Reason, state.Deleted = "Failed", new(int32(exitTerminated)), "Error", true
 		default:
 			state.Deleted = true
 		}

@@ -64,7 +64,7 @@ func draw(t *rapid.T) string {
 				number("max", 1, 5), class, number("starts", 0, 3000), number("joins", 0, 3000), number("stops", 0, 3000))
 			put("      steps: %d\n      speed: {gradsToWait: 4, gradient: %dms}\n      checkpointEvery: %ds", number("steps", 1, 3000), number("gradient", 1, 200), number("every", 0, 100))
 			if queue >= 0 {
-				put("      queue: {name: q%d, priorityClass: w1, floorPriorityClass: w2}", queue)
+				put("      queue: {name: q%d, priorityClass: w1, minPriorityClass: w2}", queue)
 				if r := request(); r != "" {
 					put("      %s", strings.TrimPrefix(r, ", "))
 				}
@@ -118,7 +118,7 @@ func drawn(t *rapid.T, text string) ([]byte, *simulator.Summary) {
 func checkNodes(t *rapid.T, events []eventlog.Event) {
 	held := map[string]int64{}
 	on := map[string]string{} // pods on nodes, by UID
-	asked := map[string]int64{}
+	request := map[string]int64{}
 	lost := map[string]bool{}
 	last := time.Time{}
 	for i, e := range events {
@@ -133,16 +133,16 @@ func checkNodes(t *rapid.T, events []eventlog.Event) {
 			p := e.Pod
 			if cpu := p.Requests["cpu"]; cpu != "" {
 				q := resource.MustParse(cpu)
-				asked[p.UID] = q.MilliValue()
+				request[p.UID] = q.MilliValue()
 			}
 			ended := p.Deleted || p.Phase == "Succeeded"
 			switch {
 			case ended && on[p.UID] != "":
-				held[on[p.UID]] -= asked[p.UID]
+				held[on[p.UID]] -= request[p.UID]
 				delete(on, p.UID)
 			case !ended && p.Node != "" && on[p.UID] == "":
 				on[p.UID] = p.Node
-				held[p.Node] += asked[p.UID]
+				held[p.Node] += request[p.UID]
 				if held[p.Node] > 4000 || lost[p.Node] {
 					t.Fatalf("%s has pods that ask for %dm of 4 CPU (lost: %t) after event %d", p.Node, held[p.Node], lost[p.Node], i)
 				}

@@ -20,7 +20,7 @@ type shape struct {
 	template *placement.Pod
 	priority int32
 	requests []int64 // by number of the simulation's resources
-	// wide says that room for it may come by what happens on other nodes than those that it could go to: it has
+	// wide means that room for it may come by what happens on other nodes than those that it could go to: it has
 	// affinity to other pods.
 	wide bool
 
@@ -31,8 +31,8 @@ type shape struct {
 	// listed: it is among the simulation's shapes with pods that wait. open: they are to be tried. awaitingTried: the
 	// first of awaiting was.
 	listed, open, awaitingTried bool
-	// verdict is the scheduler's last message about it.
-	verdict string
+	// message is the scheduler's last message about it.
+	message string
 }
 
 // queue is pods by the order of their creation.
@@ -88,7 +88,7 @@ func (s *simulation) shapeOf(p *scenariofile.Pod, class string, selection flavor
 	made.priority = made.template.Priority
 	made.wide = p.Affinity != nil && (p.Affinity.PodAffinity != nil || p.Affinity.PodAntiAffinity != nil)
 	for i, name := range s.resources {
-		if amount, asked := object.Spec.Containers[0].Resources.Requests[name]; asked {
+		if amount, request := object.Spec.Containers[0].Resources.Requests[name]; request {
 			made.requests[i] = amountOf(name, amount)
 		}
 	}

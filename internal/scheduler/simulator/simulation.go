@@ -49,7 +49,7 @@ type simulation struct {
 	jobs  []owner
 	ended int
 
-	asked map[corev1.ResourceName]bool // resources that some job asks for
+	requested map[corev1.ResourceName]bool // resources that some job asks for
 
 	cluster        *placement.Cluster
 	nodes          map[string]*node
@@ -91,7 +91,7 @@ func newSimulation(sc *scenariofile.Scenario, seed uint64, log func(eventlog.Eve
 	s := &simulation{
 		scenario: sc, rng: newRNG(seed), log: log, retryAt: -1,
 		classes: map[string]*scenariofile.PriorityClass{}, workloadClasses: map[string]int32{}, flavors: map[string]*scenariofile.ResourceFlavor{},
-		asked: map[corev1.ResourceName]bool{}, nodes: map[string]*node{}, byPlace: map[*placement.Pod]*pod{},
+		requested: map[corev1.ResourceName]bool{}, nodes: map[string]*node{}, byPlace: map[*placement.Pod]*pod{},
 		shapes: map[string]*shape{}, described: map[*scenariofile.Pod]string{}, workloads: map[types.NamespacedName]*workload{},
 	}
 	for i := range sc.PriorityClasses {
@@ -108,9 +108,12 @@ func newSimulation(sc *scenariofile.Scenario, seed uint64, log func(eventlog.Eve
 		there = append(there, s.makeNodes(&sc.Nodes[i])...)
 	}
 	s.makeCluster(there)
-	for _, fault := range sc.Faults {
-		n := s.nodes[fault.Node]
-		s.eventQueue.add(event{at: Time(fault.At), kind: nodeLost, subject: n.id, outage: Time(fault.Returns), version: -1})
+	for i, fault := range sc.Faults {
+		if n := s.nodes[fault.Node]; n != nil {
+			s.eventQueue.add(event{at: Time(fault.At), kind: nodeLost, subject: n.id, outage: Time(fault.Returns), version: -1})
+		} else if fault.Job != "" {
+			s.eventQueue.add(event{at: Time(fault.At), kind: podFails, subject: i})
+		}
 	}
 	for i, stage := range sc.Stages {
 		s.eventQueue.add(event{at: Time(stage.At), kind: stageBegins, subject: i})
@@ -133,7 +136,7 @@ func (s *simulation) nameResources() {
 		for _, p := range job.Templates() {
 			for name := range p.Requests {
 				total[name] += 0
-				s.asked[name] = true
+				s.requested[name] = true
 			}
 		}
 	}
@@ -218,7 +221,7 @@ func (s *simulation) makeCluster(there []*node) {
 		objects[i] = n.object
 	}
 	s.cluster = placement.New(placement.Snapshot{Nodes: objects})
-	s.cluster.Break = rand.New(s.rng).IntN
+	s.cluster.TieBreak = rand.New(s.rng).IntN
 	for _, n := range there {
 		s.begins(n)
 	}
@@ -253,6 +256,10 @@ const progressEvery = 256
 
 // run lets the events happen, all of a moment before anything is decided about it.
 func (s *simulation) run(ctx context.Context, progress func(ended, jobs int, at time.Duration)) error {
+	until := Time(s.scenario.Until)
+	if until == 0 && s.scenario.Failures != nil { // there is always a next failure, also where no job can run any more
+		until = Time(scenariofile.MaxDuration)
+	}
 	s.decide()
 	for moments := 0; len(s.eventQueue.events) > 0 && s.ended < len(s.jobs); moments++ {
 		if moments%progressEvery == 0 {
@@ -264,7 +271,7 @@ func (s *simulation) run(ctx context.Context, progress func(ended, jobs int, at 
 			}
 		}
 		at := s.eventQueue.events[0].at
-		if until := Time(s.scenario.Until); until > 0 && at > until {
+		if until > 0 && at > until {
 			s.pass(until)
 			break
 		}
@@ -336,6 +343,8 @@ func (s *simulation) happens(e event) {
 		if n := s.allNodes[e.subject]; n.lost && n.failures == e.version {
 			s.joins(n)
 		}
+	case podFails:
+		s.losesPod(&s.scenario.Faults[e.subject])
 	case nodeReady:
 		s.provisioned(s.allNodes[e.subject])
 	case nodeIdle:

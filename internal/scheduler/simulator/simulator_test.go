@@ -107,7 +107,7 @@ func TestALogChangesNothingOfARun(t *testing.T) {
 	}
 }
 
-func TestAStoppedRunSaysWhereItWas(t *testing.T) {
+func TestAStoppedRunReportsItsStep(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	stop()
 	if _, err := simulator.Run(ctx, read(t, filepath.Join("testdata", "busy.yaml")), simulator.Options{}); err == nil {

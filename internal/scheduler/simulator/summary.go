@@ -54,7 +54,7 @@ type Summary struct {
 	// Goodput is useful ÷ held.
 	Goodput Share `json:"goodput"`
 
-	// Events that happened, and pods that the scheduler was asked about.
+	// Events that happened, and how often the scheduler tried a pod.
 	Events int64 `json:"events"`
 	Asked  int   `json:"asked"`
 	// Unfinished are the first jobs that did not end.
@@ -182,10 +182,13 @@ func (s *simulation) summarize(seed uint64) *Summary {
 	}
 	out.Makespan = scenariofile.Duration(max(end-max(first, 0), 0))
 	for _, priority := range slices.SortedFunc(maps.Keys(t.waiting), func(a, b int32) int { return cmp.Compare(b, a) }) {
-		out.Waits = append(out.Waits, Waits{priority, t.arrivedAt[priority], len(t.waiting[priority]), distribution(t.waiting[priority]), distribution(t.taking[priority])})
+		out.Waits = append(
+			out.Waits,
+			Waits{priority, t.arrivedAt[priority], len(t.waiting[priority]), distribution(t.waiting[priority]), distribution(t.taking[priority])},
+		)
 	}
 	for i, name := range s.resources {
-		if there := t.there[i].big(); i != s.podSlot && there.Sign() > 0 && s.asked[name] {
+		if there := t.there[i].big(); i != s.podSlot && there.Sign() > 0 && s.requested[name] {
 			out.Utilisation = append(out.Utilisation, Utilisation{string(name), shareOf(t.used[i].big(), there)})
 		}
 	}

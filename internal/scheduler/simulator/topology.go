@@ -16,7 +16,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/simulator/scenariofile"
 )
 
-// placesPods reports whether pods are placed by topology at all. Without topologies the engine is told nothing of nodes
+// placesPods reports whether pods are placed by topology at all. Without topologies the engine gets no nodes
 // and pods, which would cost time in simulations of large traces.
 func (s *simulation) placesPods() bool { return s.engine != nil && len(s.scenario.Topologies) > 0 }
 
@@ -73,7 +73,7 @@ func (s *simulation) missesNode(n *node) (again []*workload) {
 			again = append(again, w)
 		}
 		w.spec.UnhealthyNodes = append(w.spec.UnhealthyNodes, n.name)
-		s.tell(w)
+		s.updateEngine(w)
 		for _, p := range slices.Clone(w.placed) {
 			if p.domain == n.name && !p.bound() { // it selects a node that is gone
 				p.leaving, p.why = true, nodeGone
@@ -84,20 +84,21 @@ func (s *simulation) missesNode(n *node) (again []*workload) {
 	return again
 }
 
-// losesTwo evicts a workload that has lost a second node before the first was replaced, as Kueue's node controller does.
+// losesTwo evicts a workload that has lost a second node before the first was replaced, as Kueue's node controller
+// does.
 func (s *simulation) losesTwo(w *workload) {
 	if !w.holds() {
 		return
 	}
 	message := "Workload eviction triggered due to multiple TAS assigned node failures, including: " + strings.Join(w.spec.UnhealthyNodes, ", ")
 	w.spec.UnhealthyNodes = nil
-	s.tell(w)
+	s.updateEngine(w)
 	s.engine.Evict(w.spec.NamespacedName, kueue.WorkloadEvictedDueToNodeFailures, s.clock(s.now))
 	s.evict(w, kueue.WorkloadEvictedDueToNodeFailures, "", message)
 }
 
 // tell passes changes of a workload to the engine.
-func (s *simulation) tell(w *workload) {
+func (s *simulation) updateEngine(w *workload) {
 	spec := w.spec
 	spec.Priority += w.boost
 	s.engine.SetWorkload(spec)
@@ -230,20 +231,11 @@ func (s *simulation) moved(w *workload) {
 	}
 }
 
-// domainsOf are the domains above the host that a node is in, from the widest, for the log: of the topology that divides
-// it most finely.
+// domainsOf are the domains above the host that a node is in, from the widest, for the log.
 func (s *simulation) domainsOf(n *node) []eventlog.Domain {
-	var finest []eventlog.Domain
-	for _, t := range s.scenario.Topologies {
-		var all []eventlog.Domain
-		for _, level := range t.Levels {
-			if name := n.object.Labels[level.NodeLabel]; name != "" && level.NodeLabel != corev1.LabelHostname {
-				all = append(all, eventlog.Domain{Level: level.NodeLabel, Name: name})
-			}
-		}
-		if len(all) > len(finest) {
-			finest = all
-		}
+	var all []eventlog.Domain
+	for _, level := range s.scenario.LevelsOf(n.object.Labels) {
+		all = append(all, eventlog.Domain{Level: level, Name: n.object.Labels[level]})
 	}
-	return finest
+	return all
 }

@@ -34,7 +34,7 @@ func whereabouts(t *testing.T, s *scenariofile.Scenario) string {
 }
 
 func TestPodsRunWhereTheTopologyPlacesThem(t *testing.T) {
-	const want = "elastic-floor-0=gpu-2 elastic-floor-1=gpu-2 elastic-floor-2=gpu-3 elastic-master-0=gpu-2 " +
+	const want = "elastic-master-0=gpu-2 elastic-min-0=gpu-2 elastic-min-1=gpu-2 elastic-min-2=gpu-3 " +
 		"near-0=gpu-0 near-1=gpu-0 near-2=gpu-0 near-3=gpu-0 near-4=gpu-1 near-5=gpu-1 near-6=gpu-1 near-7=gpu-1 " +
 		"pairs-0=nvl-0 pairs-1=nvl-1 pairs-2=nvl-2 pairs-3=nvl-3 slices-0=gpu-4 slices-1=gpu-5 slices-2=gpu-6 slices-3=gpu-7 " +
 		"waits-0=gpu-4 waits-1=gpu-5"

@@ -229,7 +229,7 @@ func (r *trace) queues() starttime.Queues {
 func coverage(t *testing.T, seed uint64, jobs, every int) (within, before, after int) {
 	t.Helper()
 	r := &trace{t: t, engine: engine(t, 20), random: rand.New(rand.NewPCG(seed, 1)), now: began, all: map[types.NamespacedName]*traced{}}
-	var asked []*traced
+	var queried []*traced
 	at := began
 	for n := range jobs {
 		at = at.Add(time.Duration(r.random.ExpFloat64() * 5.5 * float64(time.Minute)))
@@ -243,12 +243,12 @@ func coverage(t *testing.T, seed uint64, jobs, every int) (within, before, after
 		}
 		if i, ok := starttime.Of(r.queues(), w.spec.NamespacedName); ok {
 			w.predict, w.at = &i, at
-			asked = append(asked, w)
+			queried = append(queried, w)
 		}
 	}
 	for r.next(at.Add(60 * 24 * time.Hour)) {
 	}
-	for _, w := range asked {
+	for _, w := range queried {
 		switch wait := w.started.Sub(w.at); {
 		case w.started.IsZero() || wait > w.predict.Latest:
 			after++

@@ -21,6 +21,9 @@ type Capacity struct {
 	numbers []numbers
 	// matching remembers which leaves the pods of a kind may go to.
 	matching map[string]matching
+	// fillings remember what fits, by request; changes are the leaves of which the usage changed since they were made.
+	fillings map[string]*filling
+	changes  []int
 }
 
 // NewCapacity makes the capacity of a tree of which nothing is used.
@@ -59,6 +62,7 @@ func (c *Capacity) Occupy(node string, requests Units) {
 		column := c.column(c.free, resource)
 		column[at] = saturatingAdd(column[at], -amount)
 	}
+	c.forget()
 }
 
 // Add counts pods of an admitted workload in a domain, given by the values of its assignment. A domain that is not in
@@ -68,7 +72,10 @@ func (c *Capacity) Add(values []string, perPod Units, count int32) {
 }
 
 // Clear forgets what was added.
-func (c *Capacity) Clear() { clear(c.used) }
+func (c *Capacity) Clear() {
+	clear(c.used)
+	c.forget()
+}
 
 // Remove takes back what Add did.
 func (c *Capacity) Remove(values []string, perPod Units, count int32) {
@@ -84,6 +91,7 @@ func (c *Capacity) use(values []string, perPod Units, count int64) {
 		column := c.column(c.used, resource)
 		column[at] = saturatingAdd(column[at], saturatingTimes(amount, count))
 	}
+	c.note(at)
 }
 
 // Fits reports whether so many more pods go into a domain, as Kueue checks it before it admits: without the number of
@@ -132,6 +140,7 @@ func (c *Capacity) Clone() *Capacity {
 	copied.free, copied.used = cloneColumns(c.free), cloneColumns(c.used)
 	copied.numbers = make([]numbers, len(c.numbers))
 	copied.matching = map[string]matching{}
+	copied.forget()
 	return &copied
 }
 

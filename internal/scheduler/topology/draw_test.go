@@ -320,7 +320,7 @@ func (d drawer) breakNode(s *situation) {
 			}
 		}
 	}
-	// Only the pod sets with pods there are asked for.
+	// Only the pod sets with pods there are requested.
 	var affected []requestOf
 	for _, r := range s.Requests {
 		for _, domain := range s.Admitted[r.PodSet] {

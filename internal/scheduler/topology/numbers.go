@@ -56,6 +56,8 @@ func (x *exclusions) text() string {
 
 // matching is the leaves that the pods of a kind may go to, and why they may not go to the others.
 type matching struct {
+	// key is equal for pods of the same kind.
+	key      string
 	leaves   []int
 	excluded exclusions
 }
@@ -73,7 +75,7 @@ func (c *Capacity) match(r *Request) (matching, string) {
 	if found, known := c.matching[key]; known {
 		return found, ""
 	}
-	m := matching{excluded: exclusions{nodes: len(c.tree.leaves)}}
+	m := matching{key: key, excluded: exclusions{nodes: len(c.tree.leaves)}}
 	if !c.tree.byHost {
 		for i := range c.tree.leaves {
 			m.leaves = append(m.leaves, i)
@@ -140,11 +142,15 @@ func (t taken) add(a *Assignment, perPod Units) {
 // fill works out the numbers of all domains (Kueue's fillInCounts): of the leaves from their capacity, of the others
 // from those below them.
 func (c *Capacity) fill(s *scene, workers, leader *Request) string {
-	clear(c.numbers)
 	m, why := c.match(workers)
 	if why != "" {
 		return why
 	}
+	if leader == nil && len(s.taken) == 0 && s.within == "" {
+		c.refill(s, &m, workers)
+		return ""
+	}
+	clear(c.numbers)
 	s.excluded = m.excluded
 	s.excluded.resources = nil
 	leaves := m.leaves
@@ -158,7 +164,16 @@ func (c *Capacity) fill(s *scene, workers, leader *Request) string {
 			}
 		}
 	}
-	c.fillLeaves(s, leaves, workers.PerPod.withPod(), leader)
+	limits := make([]corev1.ResourceName, len(c.tree.leaves))
+	c.fillLeaves(s, leaves, workers.PerPod.withPod(), leader, limits)
+	for _, at := range leaves {
+		if c.numbers[at].pods == 0 {
+			if s.excluded.resources == nil {
+				s.excluded.resources = map[corev1.ResourceName]int{}
+			}
+			s.excluded.resources[limits[at]]++
+		}
+	}
 	for _, root := range c.tree.at[0] {
 		c.fillAbove(s.plan, root)
 	}
@@ -167,8 +182,7 @@ func (c *Capacity) fill(s *scene, workers, leader *Request) string {
 
 // fillLeaves fills a resource at a time, in the order of their names: of several that are short to the same degree, the
 // first is the one that limits.
-func (c *Capacity) fillLeaves(s *scene, leaves []int, perPod Units, leader *Request) {
-	limits := make([]corev1.ResourceName, len(c.tree.leaves))
+func (c *Capacity) fillLeaves(s *scene, leaves []int, perPod Units, leader *Request, limits []corev1.ResourceName) {
 	for _, at := range leaves {
 		c.numbers[at].pods = math.MaxInt32
 	}
@@ -183,12 +197,6 @@ func (c *Capacity) fillLeaves(s *scene, leaves []int, perPod Units, leader *Requ
 	}
 	for _, at := range leaves {
 		n := &c.numbers[at]
-		if n.pods == 0 {
-			if s.excluded.resources == nil {
-				s.excluded.resources = map[corev1.ResourceName]int{}
-			}
-			s.excluded.resources[limits[at]]++
-		}
 		n.podsWithLeader = n.pods
 	}
 	if leader == nil {
@@ -227,22 +235,30 @@ func (s *scene) room(c *Capacity, resource corev1.ResourceName) func(leaf int) i
 	}
 }
 
-// fillAbove sums up what is below a domain (Kueue's fillInCountsHelper). A leader takes from the sum what it takes from
-// the child where it costs least. Children divided into inner slices count in whole slices.
+// fillAbove sums up what is below a domain (Kueue's fillInCountsHelper).
 func (c *Capacity) fillAbove(p *plan, at int) {
-	d, n := &c.tree.domains[at], &c.numbers[at]
+	for _, child := range c.tree.domains[at].children {
+		c.fillAbove(p, child)
+	}
+	c.numbers[at] = c.tree.sum(p, c.numbers, at)
+}
+
+// sum is the numbers of a domain by those of its children. A leader takes from the sum what it takes from the child where
+// it costs least. Children divided into inner slices count in whole slices.
+func (t *Tree) sum(p *plan, of []numbers, at int) numbers {
+	d := &t.domains[at]
 	if len(d.children) == 0 {
+		n := of[at]
 		if d.level == p.sliceLevel {
 			n.slices, n.slicesWithLeader = n.pods/p.size, n.podsWithLeader/p.size
 		}
-		return
+		return n
 	}
 	inner := p.inner[d.level+1]
 	var total numbers
 	podsLost, slicesLost := int32(math.MaxInt32), int32(math.MaxInt32)
 	for _, child := range d.children {
-		c.fillAbove(p, child)
-		below := c.numbers[child]
+		below := of[child]
 		if inner > 0 {
 			below.pods, below.podsWithLeader = below.pods/inner*inner, below.podsWithLeader/inner*inner
 		}
@@ -260,5 +276,5 @@ func (c *Capacity) fillAbove(p *plan, at int) {
 	if d.level == p.sliceLevel {
 		total.slices, total.slicesWithLeader = total.pods/p.size, total.podsWithLeader/p.size
 	}
-	*n = total
+	return total
 }

@@ -187,9 +187,8 @@ func (c *Capacity) assignment(domains []int, count func(*numbers) int32) *Assign
 	return a
 }
 
-func (c *Capacity) byValues(a, b int) int {
-	return slices.Compare(c.tree.domains[a].values, c.tree.domains[b].values)
-}
+// byValues orders domains of a level.
+func (c *Capacity) byValues(a, b int) int { return cmp.Compare(c.tree.rank[a], c.tree.rank[b]) }
 
 // sorted orders domains in the order in which they are taken: those with room for the most slices first, or for the
 // fewest without a constraint; then the fullest.
@@ -202,10 +201,9 @@ func (c *Capacity) sorted(domains []int, p *plan) []int {
 	return domains
 }
 
-// sortedForLeader is sorted with those first that can take the leader, by what fits beside it.
-func (c *Capacity) sortedForLeader(domains []int, p *plan) []int {
-	domains = slices.Clone(domains)
-	slices.SortFunc(domains, func(a, b int) int {
+// forLeader is the order of sorted with those first that can take the leader, by what fits beside it.
+func (c *Capacity) forLeader(p *plan) func(a, b int) int {
+	return func(a, b int) int {
 		x, y := &c.numbers[a], &c.numbers[b]
 		return cmp.Or(
 			cmp.Compare(y.leaders, x.leaders),
@@ -213,8 +211,7 @@ func (c *Capacity) sortedForLeader(domains []int, p *plan) []int {
 			cmp.Compare(x.podsWithLeader, y.podsWithLeader),
 			c.byValues(a, b),
 		)
-	})
-	return domains
+	}
 }
 
 // compare orders by room: least first without a constraint, else most first.
@@ -231,18 +228,18 @@ func (c *Capacity) fitLevel(p *plan, level int) (int, []int, string) {
 	if len(c.tree.at[level]) == 0 {
 		return 0, nil, "no topology domains at level: " + c.tree.levels[level]
 	}
-	sorted := c.sortedForLeader(c.tree.at[level], p)
+	domains, order := c.tree.at[level], c.forLeader(p)
 	wanted := p.count / p.size
-	top := sorted[0]
+	top := slices.MinFunc(domains, order)
 	if !p.unconstrained && c.holds(top, wanted, p.leaders) {
-		top = c.bestFit(sorted, wanted, p.leaders, true)
+		top = c.narrowest(domains, wanted, p.leaders, order)
 	}
 	if p.unconstrained {
-		if d, fits := c.leastFree(sorted, wanted, p.leaders); fits {
+		if d, fits := c.leastFree(domains, wanted, p.leaders, order); fits {
 			return level, []int{d}, ""
 		}
 		if p.required {
-			return 0, nil, c.doesNotFit(p, level, c.numbers[sorted[len(sorted)-1]].pods, wanted)
+			return 0, nil, c.doesNotFit(p, level, c.numbers[slices.MaxFunc(domains, order)].pods, wanted)
 		}
 	}
 	switch {
@@ -253,7 +250,7 @@ func (c *Capacity) fitLevel(p *plan, level int) (int, []int, string) {
 	case level > 0 && !p.unconstrained:
 		return c.fitLevel(p, level-1)
 	}
-	return c.several(p, level, sorted, wanted)
+	return c.several(p, level, slices.SortedFunc(slices.Values(domains), order), wanted)
 }
 
 // holds reports whether a domain has room for slices beside the leaders.
@@ -261,19 +258,39 @@ func (c *Capacity) holds(d int, wanted, leaders int32) bool {
 	return c.numbers[d].slicesWithLeader >= wanted && c.numbers[d].leaders >= leaders
 }
 
-// leastFree is the first domain that has room for the whole.
-func (c *Capacity) leastFree(sorted []int, wanted, leaders int32) (int, bool) {
-	for _, d := range sorted {
-		n := &c.numbers[d]
-		room := n.slices
-		if leaders > 0 {
-			room = n.slicesWithLeader
-		}
-		if n.leaders >= leaders && room >= wanted {
-			return d, true
+// leastFree is the first domain, in an order, that has room for the whole.
+func (c *Capacity) leastFree(domains []int, wanted, leaders int32, order func(a, b int) int) (int, bool) {
+	first := -1
+	for _, d := range domains {
+		if c.roomFor(d, leaders) >= wanted && (first < 0 || order(d, first) < 0) {
+			first = d
 		}
 	}
-	return 0, false
+	return first, first >= 0
+}
+
+// narrowest is the domain with the least room that is enough for slices, the first in an order among several. There is one.
+func (c *Capacity) narrowest(domains []int, wanted, leaders int32, order func(a, b int) int) int {
+	best, least := -1, int32(0)
+	for _, d := range domains {
+		room := c.roomFor(d, leaders)
+		if room >= wanted && (best < 0 || room < least || room == least && order(d, best) < 0) {
+			best, least = d, room
+		}
+	}
+	return best
+}
+
+// roomFor is how many slices fit into a domain, beside leaders if there are any; -1 if it cannot take these.
+func (c *Capacity) roomFor(d int, leaders int32) int32 {
+	n := &c.numbers[d]
+	switch {
+	case n.leaders < leaders:
+		return -1
+	case leaders > 0:
+		return n.slicesWithLeader
+	}
+	return n.slices
 }
 
 // several takes domains of a level one after the other, the leader's first.

@@ -13,7 +13,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 )
 
-// answer is what Kueue said.
+// answer is Kueue's result.
 type answer struct {
 	Placed  map[string][]domainOfPods            `json:"placed,omitempty"`
 	Levels  []string                             `json:"levels,omitempty"`

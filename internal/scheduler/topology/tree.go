@@ -42,6 +42,8 @@ type Tree struct {
 	leaves  []leaf
 	// at has the indexes of the domains of each level, ordered by their values.
 	at [][]int
+	// rank is a domain's place among those of its level.
+	rank []int
 	// leafOf finds leaves by ID, and nodeLeaf by the name of a node.
 	leafOf, nodeLeaf map[string]int
 }
@@ -78,6 +80,12 @@ func NewTree(levels []string, nodes []Node) *Tree {
 		t.addNode(&nodes[i])
 	}
 	t.connect()
+	t.rank = make([]int, len(t.domains))
+	for _, level := range t.at {
+		for rank, at := range level {
+			t.rank[at] = rank
+		}
+	}
 	return t
 }
 

@@ -93,10 +93,10 @@ func TestFill(t *testing.T) {
 		}
 		saveBytes(t, path, datatest.RecordIO(t, recordio.WriterOptions{}, smallRecord(t, dataset.BytesCodec, 0), smallRecord(t, dataset.TFExampleCodec, 1), other, nil))
 		b := batcher(t, open(t, data.Spec{Path: path, Features: small}), scaled, 2)
-		for record, says := range map[int64]string{1: "tf_example", 2: `label "label" is 2147483648`, 3: "0 bytes"} {
+		for record, wantText := range map[int64]string{1: "tf_example", 2: `label "label" is 2147483648`, 3: "0 bytes"} {
 			err := b.Fill(t.Context(), 0, []int64{0, record}, &graph.Batch{})
-			if err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), path) {
-				t.Errorf("record %d: %v, want %q", record, err, says)
+			if err == nil || !strings.Contains(err.Error(), wantText) || !strings.Contains(err.Error(), path) {
+				t.Errorf("record %d: %v, want %q", record, err, wantText)
 			}
 		}
 	})
@@ -185,7 +185,7 @@ func TestFill(t *testing.T) {
 	t.Run("a feed that the schema cannot serve is refused by name", func(t *testing.T) {
 		ds := open(t, data.Spec{Path: path, Features: small})
 		column := []graph.Column{{Feature: "x"}}
-		for says, feed := range map[string]graph.Feed{
+		for wantText, feed := range map[string]graph.Feed{
 			`"y", which its schema does not hold`: {Features: small, Columns: []graph.Column{{Feature: "y"}}, Label: "label"},
 			`"class", which its schema`:           {Features: small, Columns: column, Label: "class"},
 			`label "x" is float32[2]`:             {Features: small, Columns: column, Label: "x"},
@@ -193,8 +193,8 @@ func TestFill(t *testing.T) {
 			"exactly one of the two":              {Features: small, Label: "label"},
 			"schema of the records is empty":      {Columns: column},
 		} {
-			if _, err := data.NewBatcher(ds, feed, 1); err == nil || !strings.Contains(err.Error(), says) {
-				t.Errorf("%v, want %q", err, says)
+			if _, err := data.NewBatcher(ds, feed, 1); err == nil || !strings.Contains(err.Error(), wantText) {
+				t.Errorf("%v, want %q", err, wantText)
 			}
 		}
 		if _, err := data.NewBatcher(ds, scaled, 0); err == nil {

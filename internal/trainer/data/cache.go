@@ -68,7 +68,7 @@ type cache struct {
 	mu      sync.Mutex
 	used    int64
 	largest int64 // of all chunks so far
-	unused  int64 // chunks that were read ahead and not asked for yet
+	unused  int64 // chunks that were read ahead and not requested yet
 	cached  map[chunkKey]*cached
 	recent  list.List // of *cached that are loaded, most recent in front
 }
@@ -80,7 +80,7 @@ type cached struct {
 	err       error
 	abandoned bool // its loading was cancelled: others that wait for it load it themselves
 	bytes     int64
-	unused    bool // read ahead, and not asked for yet
+	unused    bool // read ahead, and not requested yet
 	element   *list.Element
 }
 

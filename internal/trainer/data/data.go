@@ -26,7 +26,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/graph"
 )
 
-// Spec says what to open.
+// Spec defines what to open.
 type Spec struct {
 	// Path is a file, a directory, s3://BUCKET/KEY or gs://BUCKET/KEY (an object, or all below it),
 	// synthetic://digits?records=10000&seed=1 (or shapes, frappe or census), or indices://NAME?records=60000.
@@ -37,7 +37,7 @@ type Spec struct {
 	// whose records are an image and a label, and on CSV and the other synthetic data, which are read as
 	// dataset.TFExampleCodec.
 	Codec string
-	// Table says what CSV files and the model's schema do not.
+	// Table defines what CSV files and the model's schema do not.
 	Table table.Options
 	// Features is the model's schema: the first record of every file is checked against it. Without one nothing is
 	// checked, and the records can only be read as bytes.
@@ -158,15 +158,15 @@ func (d *Dataset) checkSchema(ctx context.Context) error {
 	return nil
 }
 
-// SchemaError says that records were read, and are not what Spec.Features expects of them.
+// SchemaError reports that records were read, and are not what Spec.Features expects of them.
 type SchemaError struct{ reason error }
 
 func (e *SchemaError) Error() string { return e.reason.Error() }
 
 func (e *SchemaError) Unwrap() error { return e.reason }
 
-// Pixels says that the records are an image and a label, as IDX and synthetic images have them, and returns the shape
-// of the image. Such records have no codec.
+// Pixels reports that the records are an image and a label, as IDX and synthetic images have them, and returns the
+// shape of the image. Such records have no codec.
 func (d *Dataset) Pixels() (shape []int, ok bool) {
 	switch s := d.sources[0].(type) {
 	case *idxFile:
@@ -208,7 +208,7 @@ func (d *Dataset) NewDecoder(features []graph.Feature) (codec.Decoder, error) {
 	return codec.NewDecoder(d.Codec(), features)
 }
 
-// RecordError says which record an error is about, and where it is.
+// RecordError reports which record an error is about, and where it is.
 func (d *Dataset) RecordError(file int, record int64, err error) error {
 	s, place := d.sources[file], ""
 	if at := s.offset(s.chunkOf(record)); at >= 0 {
@@ -220,7 +220,7 @@ func (d *Dataset) RecordError(file int, record int64, err error) error {
 // Files lists the files that hold records, in bytewise order of their paths. The caller must not change it.
 func (d *Dataset) Files() []File { return d.files }
 
-// Notices says what a person should know: files that were left out.
+// Notices reports what a person should know: files that were left out.
 func (d *Dataset) Notices() []string { return d.notices }
 
 // Records is the number of records in all files.

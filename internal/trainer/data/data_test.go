@@ -87,14 +87,14 @@ func open(t testing.TB, spec data.Spec) *data.Dataset {
 	return ds
 }
 
-func refuse(t *testing.T, spec data.Spec, says ...string) {
+func refuse(t *testing.T, spec data.Spec, wantText ...string) {
 	t.Helper()
 	ds, err := data.Open(t.Context(), spec)
 	if err == nil {
 		ds.Close() //nolint:errcheck // the test has failed already
-		t.Fatalf("accepted; want an error that says %q", says)
+		t.Fatalf("accepted; want an error that says %q", wantText)
 	}
-	for _, text := range says {
+	for _, text := range wantText {
 		if !strings.Contains(err.Error(), text) {
 			t.Errorf("%q does not say %q", err, text)
 		}
@@ -366,8 +366,8 @@ func TestFingerprint(t *testing.T) {
 		}
 	})
 	for name, c := range map[string]struct {
-		change func(dir string) error
-		says   []string
+		change   func(dir string) error
+		wantText []string
 	}{
 		"a file that was renamed": {
 			func(dir string) error { return os.Rename(filepath.Join(dir, "a"), filepath.Join(dir, "c")) }, []string{`"a" is missing here`},
@@ -415,7 +415,7 @@ func TestFingerprint(t *testing.T) {
 			if err == nil {
 				t.Fatal("it matches")
 			}
-			for _, text := range c.says {
+			for _, text := range c.wantText {
 				if !strings.Contains(err.Error(), text) {
 					t.Errorf("%q does not say %q", err, text)
 				}
@@ -498,7 +498,7 @@ func TestIDX(t *testing.T) {
 		saveMNIST(t, dir, "train", "", 2)
 		for name, c := range map[string]struct {
 			features []graph.Feature
-			says     string
+			wantText string
 		}{
 			"CIFAR-10":    {[]graph.Feature{{Name: "image", DType: graph.Float32, Shape: []int{32, 32, 3}}, mnist[1]}, `"image" has 3072 elements, and the image 784`},
 			"two images":  {[]graph.Feature{mnist[0], {Name: "mask", DType: graph.Uint8, Shape: []int{28, 28}}}, "no feature has a single element"},
@@ -506,7 +506,7 @@ func TestIDX(t *testing.T) {
 			"real labels": {[]graph.Feature{mnist[0], {Name: "y", DType: graph.Float32}}, `"y" is of float32`},
 		} {
 			t.Run(name, func(t *testing.T) {
-				refuse(t, data.Spec{Path: dir, Features: c.features}, "[28 28] pixels", c.says)
+				refuse(t, data.Spec{Path: dir, Features: c.features}, "[28 28] pixels", c.wantText)
 			})
 		}
 	})
@@ -531,7 +531,7 @@ func TestSynthetic(t *testing.T) {
 			t.Error("fingerprints do not follow the parameters")
 		}
 	})
-	for path, says := range map[string]string{
+	for path, wantText := range map[string]string{
 		"synthetic://digits?record=5":            `"record" is not known`,
 		"synthetic://digits?records=0":           `records="0"`,
 		"synthetic://digits?records=many":        `records="many"`,
@@ -543,7 +543,7 @@ func TestSynthetic(t *testing.T) {
 		"synthetic://digits?seed=%zz":            "synthetic",
 	} {
 		t.Run(fmt.Sprintf("%s is refused", path), func(t *testing.T) {
-			refuse(t, data.Spec{Path: path}, says)
+			refuse(t, data.Spec{Path: path}, wantText)
 		})
 	}
 }

@@ -56,7 +56,7 @@ func (d *Dataset) warm(r prefetchRequest) {
 			return
 		}
 		if key := (chunkKey{r.file, n}); d.cache.wants(key) {
-			_, _ = d.cache.get(d.life, key, s, true) // an error is said again to whoever uses the chunk
+			_, _ = d.cache.get(d.life, key, s, true) // the reader of the chunk gets an error again
 		}
 	}
 }

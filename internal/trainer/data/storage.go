@@ -94,7 +94,7 @@ func (d disk) beside(_ context.Context, name string) (entry, bool, error) {
 	absolute := filepath.Join(filepath.Dir(d.root), name)
 	info, err := os.Stat(absolute)
 	if err != nil || !info.Mode().IsRegular() {
-		return entry{}, false, nil //nolint:nilerr // whoever looks for it says that it is not there
+		return entry{}, false, nil //nolint:nilerr // its reader reports that it is not there
 	}
 	return entry{relative: name, absolute: absolute, stamp: stampOf(info), in: d}, true, nil
 }

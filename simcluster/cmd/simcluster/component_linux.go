@@ -74,8 +74,9 @@ func runQueueController(args []string) error {
 	flags.StringVar(&config.Kubeconfig, "kubeconfig", "", "the controller's own kubeconfig")
 	flags.IntVar(&config.WebhookPort, "webhook-port", 0, "port of the webhooks on 127.0.0.1")
 	flags.StringVar(&config.CertFile, "tls-cert-file", "", "certificate of the webhooks")
-	flags.StringVar(&config.KeyFile, "tls-private-key-file", "", "its key")
-	flags.StringVar(&config.CAFile, "ca-file", "", "the authority that signed it")
+	flags.StringVar(&config.KeyFile, "tls-private-key-file", "", "private key of the webhooks")
+	flags.StringVar(&config.CAFile, "ca-file", "", "CA certificate of the webhooks")
+	flags.BoolVar(&config.FairSharing, "fair-sharing", false, "enable fair sharing")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ import (
 )
 
 // Run runs the named component (one of controlplane's component names) with its own command-line flags until it is
-// asked to stop by SIGTERM or SIGINT, and returns its exit code.
+// signalled to stop by SIGTERM or SIGINT, and returns its exit code.
 func Run(name string, args []string) int {
 	// What a component writes (data, keys, sockets) is its owner's alone.
 	syscall.Umask(0o077)

@@ -19,7 +19,7 @@ import (
 // seconds where the disk is busy.
 const etcdStartTimeout = 30 * time.Second
 
-// runEtcd serves a single etcd member on Unix sockets until the process is asked to stop.
+// runEtcd serves a single etcd member on Unix sockets until the process is signalled to stop.
 func runEtcd(args []string) error {
 	flags := pflag.NewFlagSet("etcd", pflag.ContinueOnError)
 	dataDir := flags.String("data-dir", "", "directory of the data")

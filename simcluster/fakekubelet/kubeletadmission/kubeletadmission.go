@@ -10,8 +10,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// Admit says why a kubelet rejects a pod beside others that it has admitted; reason is empty where it admits the pod.
-// Unlike a kubelet it evicts nobody for critical pods.
+// Admit reports why a kubelet rejects a pod beside others that it has admitted; reason is empty where it admits the
+// pod. Unlike a kubelet it evicts nobody for critical pods.
 func Admit(node *corev1.Node, pod *corev1.Pod, others []*corev1.Pod) (reason, message string) {
 	handler := kubelet.NewPredicateAdmitHandler(
 		func(context.Context, bool) (*corev1.Node, error) { return node, nil },

@@ -86,8 +86,8 @@ func SyncChecks(w *kueue.Workload, required []kueue.AdmissionCheckReference, now
 	return true
 }
 
-// Failed says which checks of w failed: they must be tried again (w is to be evicted), or they rejected it (it is to be
-// deactivated).
+// Failed reports which checks of w failed: they must be tried again (w is to be evicted), or they rejected it (it is to
+// be deactivated).
 func Failed(w *kueue.Workload) (retry, rejected string) {
 	if checks := checksIn(w, kueue.CheckStateRejected); len(checks) > 0 {
 		return "", checksMessage(checks, kueue.CheckStateRejected)

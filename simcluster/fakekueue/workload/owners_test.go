@@ -36,7 +36,7 @@ func TestNames(t *testing.T) {
 	})
 }
 
-func TestAJobsWorkloadSaysWhatTheJobSays(t *testing.T) {
+func TestAJobsWorkloadHasTheFieldsOfTheJob(t *testing.T) {
 	job := aJob(func(job *batchv1.Job) {
 		job.Labels[kueue.MaxExecTimeSecondsLabel] = "60"
 		job.Annotations = map[string]string{kueue.JobMinParallelismAnnotation: "2", kueue.AdmissionGatedByAnnotation: "example.com/a", "provreq.kueue.x-k8s.io/x": "y", "other": "z"}

@@ -6,6 +6,8 @@ import (
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/klog/v2"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 )
@@ -19,6 +21,40 @@ type Placed struct {
 // AwaitsPlace reports whether a pod waits for its domain.
 func AwaitsPlace(pod *corev1.Pod) bool {
 	return HasGate(pod, kueue.TopologyGate) && !Gated(pod) && !Terminated(pod)
+}
+
+// IsOn reports whether pods of an admitted workload are assigned to a host. Only topologies whose last level is the host
+// say that.
+func IsOn(w *kueue.Workload, host string) bool {
+	return w.Status.Admission != nil && slices.ContainsFunc(w.Status.Admission.PodSetAssignments, func(a kueue.PodSetAssignment) bool {
+		return assignedTo(a.TopologyAssignment, host)
+	})
+}
+
+func assignedTo(t *kueue.TopologyAssignment, host string) bool {
+	return t != nil && len(t.Levels) > 0 && t.Levels[len(t.Levels)-1] == corev1.LabelHostname &&
+		slices.ContainsFunc(t.Domains(), func(d kueue.TopologyDomain) bool { return d.Values[len(d.Values)-1] == host })
+}
+
+// ToleratesForEver reports whether the pods of w that are assigned to a host tolerate its taints without a limit of time:
+// by their templates, or by what their admission adds.
+func ToleratesForEver(w *kueue.Workload, additions []Additions, host string, taints []corev1.Taint) bool {
+	for _, taint := range taints {
+		if taint.Effect == corev1.TaintEffectPreferNoSchedule {
+			continue
+		}
+		for i, assignment := range w.Status.Admission.PodSetAssignments {
+			if !assignedTo(assignment.TopologyAssignment, host) {
+				continue
+			}
+			tolerations := slices.Concat(w.Spec.PodSets[i].Template.Spec.Tolerations, additions[i].Tolerations)
+			forEver := slices.DeleteFunc(tolerations, func(t corev1.Toleration) bool { return t.TolerationSeconds != nil })
+			if !corev1helpers.TolerationsTolerateTaint(klog.Background(), forEver, &taint, false) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // Place gives the pods of a pod set that wait for it their domains (Kueue's pkg/controller/tas/topology_ungater.go): by

@@ -62,7 +62,7 @@ func followInactive(w *kueue.Workload, now time.Time) bool {
 	return changed
 }
 
-// Deactivation says why a workload was deactivated: cause is empty where somebody set its spec.active.
+// Deactivation reports why a workload was deactivated: cause is empty where somebody set its spec.active.
 func Deactivation(w *kueue.Workload) (cause kueue.EvictionUnderlyingCause, message string) {
 	message = "The workload is deactivated"
 	if target := meta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadDeactivationTarget); target != nil {
@@ -111,7 +111,7 @@ func followGate(w *kueue.Workload, now time.Time) bool {
 	return false
 }
 
-// followQueues says what is wrong with a workload's queues, takes mere reservations back where they are stopped, and
+// followQueues records what is wrong with a workload's queues, takes mere reservations back where they are stopped, and
 // keeps checks and the condition Admitted.
 func followQueues(w *kueue.Workload, q Queues, now time.Time) bool {
 	if q.Cluster != nil && SyncChecks(w, RequiredChecks(w, q.Cluster), now) {

@@ -19,7 +19,7 @@ import (
 // requests: one that is interrupted is gone on with.
 const StoppingAnnotation = "kueue.x-k8s.io/stopping"
 
-// ErrConflict says that an admission would change what a pod template says already. It is permanent.
+// ErrConflict means that an admission would change what a pod template has already. It is permanent.
 var ErrConflict = errors.New("invalid admission check PodSetUpdate")
 
 // Additions are what the admission of one pod set adds to its pods.

@@ -67,7 +67,7 @@ func SyncAdmitted(w *kueue.Workload, now time.Time) bool {
 	return set(w, now, kueue.WorkloadAdmitted, status, reason, message)
 }
 
-// Wait says why w does not hold quota, takes from it what it held, and reports a change.
+// Wait records why w does not hold quota, takes from it what it held, and reports a change.
 func Wait(w *kueue.Workload, reason, message string, now time.Time) bool {
 	changed := set(w, now, kueue.WorkloadQuotaReserved, metav1.ConditionFalse, reason, message)
 	if w.Status.Admission != nil {
@@ -131,12 +131,12 @@ func Requeue(w *kueue.Workload, reason, message string, queues bool, now time.Ti
 	return set(w, now, kueue.WorkloadRequeued, status, reason, message)
 }
 
-// Finish says that w's job has ended, and reports a change.
+// Finish records that w's job has ended, and reports a change.
 func Finish(w *kueue.Workload, reason, message string, now time.Time) bool {
 	return !IsFinished(w) && set(w, now, kueue.WorkloadFinished, metav1.ConditionTrue, reason, message)
 }
 
-// Deactivate says that w is to be deactivated, and reports a change. Its spec.active follows.
+// Deactivate records that w is to be deactivated, and reports a change. Its spec.active follows.
 func Deactivate(w *kueue.Workload, reason, message string, now time.Time) bool {
 	return set(w, now, kueue.WorkloadDeactivationTarget, metav1.ConditionTrue, reason, message)
 }

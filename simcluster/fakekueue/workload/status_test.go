@@ -160,7 +160,7 @@ func TestAdmissionChecks(t *testing.T) {
 	})
 }
 
-func TestWhatAWorkloadSaysOfItsQueues(t *testing.T) {
+func TestQueuesOfAWorkload(t *testing.T) {
 	stop := func(policy kueue.StopPolicy) func(*kueue.ClusterQueue) {
 		return func(q *kueue.ClusterQueue) { q.Spec.StopPolicy = &policy }
 	}
@@ -253,7 +253,7 @@ func TestEvictionsThatHoldAWorkloadBackUntilTheyHavePassed(t *testing.T) {
 	})
 }
 
-func TestPodsReadyTellsOfTheStartOfALossAndOfTheRecovery(t *testing.T) {
+func TestPodsReadyChangesAtTheStartAtALossAndAtTheRecovery(t *testing.T) {
 	w := workload.ForJob(aJob())
 	steps := []struct {
 		ready bool

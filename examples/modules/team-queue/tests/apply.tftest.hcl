@@ -12,7 +12,7 @@ run "makes_a_queue" {
     error_message = "The queues are ${output.cluster_queue} and ${output.namespace}/${output.local_queue}."
   }
   assert {
-    condition     = output.priority_classes == { burst = "tftest-apply-burst", floor = "tftest-apply-floor", urgent = "tftest-apply-urgent" }
+    condition     = output.priority_classes == { burst = "tftest-apply-burst", minimum = "tftest-apply-minimum", urgent = "tftest-apply-urgent" }
     error_message = "The priority classes are ${jsonencode(output.priority_classes)}."
   }
   assert {

@@ -30,7 +30,7 @@ run "defaults" {
     error_message = "Another namespace than the team's may use its quota."
   }
   assert {
-    condition     = elastic_workload_priority_class.team["burst"].value < elastic_workload_priority_class.team["floor"].value && elastic_workload_priority_class.team["floor"].value < elastic_workload_priority_class.team["urgent"].value
+    condition     = elastic_workload_priority_class.team["burst"].value < elastic_workload_priority_class.team["minimum"].value && elastic_workload_priority_class.team["minimum"].value < elastic_workload_priority_class.team["urgent"].value
     error_message = "Workers above the minimum do not go first, or the urgent do not come first."
   }
 }

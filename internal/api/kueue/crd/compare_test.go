@@ -125,23 +125,23 @@ func statementsByKind(t *testing.T, crds []*unstructured.Unstructured) map[strin
 		if version == nil {
 			continue
 		}
-		said := statements{}
+		found := statements{}
 		for _, field := range []string{"group", "scope"} {
 			value, _, _ := unstructured.NestedString(crd.Object, "spec", field)
-			said.add(field, value)
+			found.add(field, value)
 		}
 		names, _, _ := unstructured.NestedMap(crd.Object, "spec", "names")
 		for name, value := range names {
-			said.add("names."+name, value)
+			found.add("names."+name, value)
 		}
 		for _, field := range []string{"served", "storage", "subresources", "additionalPrinterColumns", "selectableFields"} {
 			if value, ok := version[field]; ok {
-				said.add(field, value)
+				found.add(field, value)
 			}
 		}
 		schema, _, _ := unstructured.NestedMap(version, "schema", "openAPIV3Schema")
-		said.schema("", schema)
-		kinds[kind] = said
+		found.schema("", schema)
+		kinds[kind] = found
 	}
 	return kinds
 }

@@ -17,7 +17,7 @@ const (
 // kindPattern is the CRD's pattern for a kind.
 var kindPattern = regexp.MustCompile(`^(?i)[a-z]([-a-z0-9]*[a-z0-9])?$`)
 
-// ValidateAdmissionCheck says why a check would be refused.
+// ValidateAdmissionCheck reports why a check would be refused.
 func ValidateAdmissionCheck(check *kueue.AdmissionCheck) field.ErrorList {
 	path := field.NewPath("spec")
 	errs := metadata(&check.ObjectMeta, false)
@@ -41,7 +41,7 @@ func ValidateAdmissionCheck(check *kueue.AdmissionCheck) field.ErrorList {
 	return errs
 }
 
-// ValidateAdmissionCheckUpdate says why a change of a check would be refused. Its controller is immutable.
+// ValidateAdmissionCheckUpdate reports why a change of a check would be refused. Its controller is immutable.
 func ValidateAdmissionCheckUpdate(updated, existing *kueue.AdmissionCheck) field.ErrorList {
 	errs := ValidateAdmissionCheck(updated)
 	if was, is := existing.Spec.ControllerName, updated.Spec.ControllerName; was != is {

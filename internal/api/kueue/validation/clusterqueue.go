@@ -18,12 +18,12 @@ const (
 	mostFlavorsOfACheck   = 64
 )
 
-// ValidateClusterQueue says why a queue would be refused.
+// ValidateClusterQueue reports why a queue would be refused.
 func ValidateClusterQueue(queue *kueue.ClusterQueue) field.ErrorList {
 	return append(clusterQueue(queue), admissionChecks(queue, nil)...)
 }
 
-// ValidateClusterQueueUpdate says why a change of a queue would be refused. Nothing of a ClusterQueue is immutable.
+// ValidateClusterQueueUpdate reports why a change of a queue would be refused. Nothing of a ClusterQueue is immutable.
 func ValidateClusterQueueUpdate(updated, existing *kueue.ClusterQueue) field.ErrorList {
 	return append(clusterQueue(updated), admissionChecks(updated, existing)...)
 }
@@ -97,8 +97,8 @@ func flavorFungibility(fungibility *kueue.FlavorFungibility, path *field.Path) f
 	return errs
 }
 
-// admissionChecks checks the checks. What existing has wrong about flavors, and updated has not touched, is not held against
-// updated (Kueue's feature gate RejectUpdatesToCQWithInvalidOnFlavors, off by default).
+// admissionChecks checks the checks. What existing has wrong about flavors, and updated has not touched, is not held
+// against updated (Kueue's feature gate RejectUpdatesToCQWithInvalidOnFlavors, off by default).
 func admissionChecks(updated, existing *kueue.ClusterQueue) field.ErrorList {
 	if updated.Spec.AdmissionChecksStrategy == nil {
 		return nil

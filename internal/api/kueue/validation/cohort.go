@@ -6,7 +6,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 )
 
-// ValidateCohort says why a cohort would be refused.
+// ValidateCohort reports why a cohort would be refused.
 func ValidateCohort(cohort *kueue.Cohort) field.ErrorList {
 	spec, path := &cohort.Spec, field.NewPath("spec")
 	errs := metadata(&cohort.ObjectMeta, false)
@@ -23,5 +23,5 @@ func ValidateCohort(cohort *kueue.Cohort) field.ErrorList {
 	return append(errs, fairSharing(spec.FairSharing, path.Child("fairSharing"))...)
 }
 
-// ValidateCohortUpdate says why a change of a cohort would be refused. Nothing of it is immutable.
+// ValidateCohortUpdate reports why a change of a cohort would be refused. Nothing of it is immutable.
 func ValidateCohortUpdate(updated, _ *kueue.Cohort) field.ErrorList { return ValidateCohort(updated) }

@@ -6,7 +6,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 )
 
-// ValidateLocalQueue says why a queue would be refused.
+// ValidateLocalQueue reports why a queue would be refused.
 func ValidateLocalQueue(queue *kueue.LocalQueue) field.ErrorList {
 	path := field.NewPath("spec")
 	errs := metadata(&queue.ObjectMeta, true)
@@ -16,8 +16,8 @@ func ValidateLocalQueue(queue *kueue.LocalQueue) field.ErrorList {
 	return append(errs, stopPolicy(queue.Spec.StopPolicy, path.Child("stopPolicy"))...)
 }
 
-// ValidateLocalQueueUpdate says why a change of a queue would be refused. Its ClusterQueue is immutable, but the API server
-// lets it be set where there was none, and be removed.
+// ValidateLocalQueueUpdate reports why a change of a queue would be refused. Its ClusterQueue is immutable, but the API
+// server lets it be set where there was none, and be removed.
 func ValidateLocalQueueUpdate(updated, existing *kueue.LocalQueue) field.ErrorList {
 	errs := ValidateLocalQueue(updated)
 	if was, is := existing.Spec.ClusterQueue, updated.Spec.ClusterQueue; was != "" && is != "" && was != is {

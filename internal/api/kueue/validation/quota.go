@@ -43,7 +43,10 @@ func resourceGroups(groups []kueue.ResourceGroup, owner quotaOwner, path *field.
 }
 
 // resourceGroup checks one group; resources and flavors are those of the groups before it, to which it adds its own.
-func resourceGroup(group kueue.ResourceGroup, owner quotaOwner, resources sets.Set[corev1.ResourceName], flavors sets.Set[kueue.ResourceFlavorReference], path *field.Path) field.ErrorList {
+func resourceGroup(
+	group kueue.ResourceGroup, owner quotaOwner, resources sets.Set[corev1.ResourceName],
+	flavors sets.Set[kueue.ResourceFlavorReference], path *field.Path,
+) field.ErrorList {
 	errs := items(len(group.CoveredResources), path.Child("coveredResources"), 1, mostOfAGroup)
 	for i, name := range group.CoveredResources {
 		path := path.Child("coveredResources").Index(i)

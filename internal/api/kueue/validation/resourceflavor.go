@@ -13,7 +13,7 @@ import (
 // mostOfAFlavor is how many labels, taints and tolerations a flavor may have of each.
 const mostOfAFlavor = 8
 
-// ValidateResourceFlavor says why a flavor would be refused.
+// ValidateResourceFlavor reports why a flavor would be refused.
 func ValidateResourceFlavor(flavor *kueue.ResourceFlavor) field.ErrorList {
 	spec, path := &flavor.Spec, field.NewPath("spec")
 	errs := metadata(&flavor.ObjectMeta, false)
@@ -30,7 +30,7 @@ func ValidateResourceFlavor(flavor *kueue.ResourceFlavor) field.ErrorList {
 	return errs
 }
 
-// ValidateResourceFlavorUpdate says why a change of a flavor would be refused.
+// ValidateResourceFlavorUpdate reports why a change of a flavor would be refused.
 func ValidateResourceFlavorUpdate(updated, existing *kueue.ResourceFlavor) field.ErrorList {
 	errs := ValidateResourceFlavor(updated)
 	if existing.Spec.TopologyName == nil {

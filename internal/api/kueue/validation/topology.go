@@ -18,7 +18,7 @@ const (
 // nodeLabel is the CRD's pattern for the key of a level's label. It does not bound the parts of the key, as labels do.
 var nodeLabel = regexp.MustCompile(`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$`)
 
-// ValidateTopology says why a topology would be refused.
+// ValidateTopology reports why a topology would be refused.
 func ValidateTopology(topology *kueue.Topology) field.ErrorList {
 	levels, path := topology.Spec.Levels, field.NewPath("spec", "levels")
 	errs := metadata(&topology.ObjectMeta, false)
@@ -39,7 +39,7 @@ func ValidateTopology(topology *kueue.Topology) field.ErrorList {
 	return errs
 }
 
-// ValidateTopologyUpdate says why a change of a topology would be refused. Its levels are immutable.
+// ValidateTopologyUpdate reports why a change of a topology would be refused. Its levels are immutable.
 func ValidateTopologyUpdate(updated, existing *kueue.Topology) field.ErrorList {
 	errs := ValidateTopology(updated)
 	if !slices.Equal(updated.Spec.Levels, existing.Spec.Levels) {

@@ -8,14 +8,14 @@ import (
 
 const longestDescription = 2048
 
-// ValidateWorkloadPriorityClass says why a class would be refused.
+// ValidateWorkloadPriorityClass reports why a class would be refused.
 func ValidateWorkloadPriorityClass(class *kueue.WorkloadPriorityClass) field.ErrorList {
 	errs := metadata(&class.ObjectMeta, false)
 	return append(errs, length(class.Description, field.NewPath("description"), 0, longestDescription)...)
 }
 
-// ValidateWorkloadPriorityClassUpdate says why a change of a class would be refused. Nothing of it is immutable: another value
-// is for workloads to come.
+// ValidateWorkloadPriorityClassUpdate reports why a change of a class would be refused. Nothing of it is immutable:
+// another value is for workloads to come.
 func ValidateWorkloadPriorityClassUpdate(updated, _ *kueue.WorkloadPriorityClass) field.ErrorList {
 	return ValidateWorkloadPriorityClass(updated)
 }

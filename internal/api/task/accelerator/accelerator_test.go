@@ -220,7 +220,7 @@ func fitsFlavor(affinity *corev1.NodeAffinity, flavor map[string]string) bool {
 	return slices.ContainsFunc(terms, func(term corev1.NodeSelectorTerm) bool { return matchesTerm(term, flavor) })
 }
 
-func TestKueueTellsFlavorsApart(t *testing.T) {
+func TestKueueDistinguishesFlavors(t *testing.T) {
 	for _, key := range []string{KeyGKE, KeyGFD, KeySkyPilot, KeyKarpenter, KeyCoreWeave} {
 		t.Run("by "+key, func(t *testing.T) {
 			tab := table(t, nil)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -30,7 +31,7 @@ type Options struct {
 // maxChoices bounds the terms that a pod's affinity grows to.
 const maxChoices = 32
 
-// Place says how a pod asks for any one of the requested accelerators: one term for each label key, which nodes are
+// Place returns how a pod asks for any one of the requested accelerators: one term for each label key, which nodes are
 // free to satisfy by any of them. All requests must be for the same number of the same resource, because a pod's
 // request is one, whichever node it lands on.
 func (t *Table) Place(requests []Request, o Options) (Placement, error) {
@@ -47,8 +48,7 @@ func (t *Table) Place(requests []Request, o Options) (Placement, error) {
 			return Placement{}, err
 		}
 		if first := choices[0]; i > 0 && (c.resource() != first.resource() || c.Count != first.Count) {
-			return Placement{}, fmt.Errorf("%s needs %s and %s needs %s, but a pod has one request, whichever node it lands on: offer alternatives of the same number and kind, or make a task of each",
-				first.Request, first.need(), c.Request, c.need())
+			return Placement{}, different(first.Request, first.need(), c.Request, c.need())
 		}
 		choices[i] = c
 	}
@@ -67,6 +67,16 @@ func (t *Table) Place(requests []Request, o Options) (Placement, error) {
 		}
 	}
 	return p, nil
+}
+
+// DifferentCounts is the error of alternatives that request different numbers of accelerators.
+func DifferentCounts(a, b Request) error {
+	return different(a, strconv.Itoa(a.Count), b, strconv.Itoa(b.Count))
+}
+
+func different(a Request, needOfA string, b Request, needOfB string) error {
+	return fmt.Errorf("%s needs %s and %s needs %s, but a pod has one request, whichever node it lands on: offer alternatives of the same number and kind, or make a task of each",
+		a, needOfA, b, needOfB)
 }
 
 // choice is a request with its row of the table.

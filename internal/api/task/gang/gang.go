@@ -9,6 +9,10 @@
 // and become ready for the next run. A command that succeeds waits for the others, so that no rank is complete before
 // all are.
 //
+// A task may declare that its command can rejoin the others, as torchrun's can with an elastic rendezvous. Then the
+// loss of a rank ends its own command only: its new pod takes its place in the same run. The exceptions are rank 0, by
+// whose address the ranks find each other, and a run in which a command has already succeeded.
+//
 // The reason for which pods disappear does not matter. When Kueue suspends the Job and admits it again, all pods are
 // new: the last run has no living members, and the next one begins.
 package gang
@@ -16,6 +20,7 @@ package gang
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -148,6 +153,8 @@ type View struct {
 	// Living are the task's pods that take part or may: neither failed nor being deleted. One that has succeeded lives.
 	Living  map[types.UID]bool
 	Command Command
+	// Rejoin is true if the command of a rank may start anew while those of the others continue.
+	Rejoin bool
 }
 
 // Action is what a rank has to do next; exactly one field is set, or none when it has to wait.
@@ -159,7 +166,7 @@ type Action struct {
 	Exit  *int  // end with this code
 }
 
-// Decide is the next thing to do. It is asked again after each action, and whenever anything that it looks at changes.
+// Decide is the next thing to do. It is called again after each action, and whenever anything that it looks at changes.
 func Decide(v View) Action {
 	run, me := v.Board.Run, v.Board.Ranks[v.Rank]
 	going := run.Number > 0 && run.Failure == nil
@@ -174,10 +181,14 @@ func Decide(v View) Action {
 	case going && v.lost(run) >= 0:
 		rank := v.lost(run)
 		return Action{Write: run.failed(Failure{Rank: rank, Pod: run.Members[rank].Pod, Reason: "its pod is gone"})}
+	case going && !member && v.rejoins(v.Rank) && !v.Living[run.Members[v.Rank].Pod]:
+		return Action{Write: run.rejoined(v.Rank, Member{Pod: v.Pod, Address: v.Address})}
 	case member && v.Command.Run != run.Number:
 		return Action{Start: run.Number}
 	case member && v.Command.Running:
 		return Action{}
+	case member && v.Command.Code != 0 && v.rejoins(v.Rank):
+		return Action{Exit: &v.Command.Code} // the Job counts it, and makes a new pod
 	case member && v.Command.Code != 0:
 		return Action{Write: run.failed(Failure{Rank: v.Rank, Pod: v.Pod, Code: v.Command.Code, Reason: fmt.Sprintf("its command ended with exit code %d", v.Command.Code)})}
 	case member && me.Done != run.Number:
@@ -188,7 +199,7 @@ func Decide(v View) Action {
 	return v.join(run.Number + 1)
 }
 
-// join says that this rank is ready for a run, and begins it when all are.
+// join reports that this rank is ready for a run, and begins it when all are.
 func (v View) join(number int) Action {
 	if me := v.Board.Ranks[v.Rank]; me.Pod != v.Pod || me.Joined != number || me.Address != v.Address {
 		return Action{Say: &Rank{Pod: v.Pod, Address: v.Address, Joined: number}}
@@ -210,11 +221,31 @@ func (v View) join(number int) Action {
 // lost is a rank of the run whose pod lives no more, or -1.
 func (v View) lost(run Run) int {
 	for rank, m := range run.Members {
-		if !v.Living[m.Pod] {
+		if !v.Living[m.Pod] && !v.rejoins(rank) {
 			return rank
 		}
 	}
 	return -1
+}
+
+// rejoins reports whether a rank that fails or is lost takes part in the same run again, with a new pod.
+func (v View) rejoins(rank int) bool {
+	if !v.Rejoin || rank == 0 {
+		return false
+	}
+	for _, r := range v.Board.Ranks {
+		if r.Done == v.Board.Run.Number {
+			return false // its command has ended, so that there is nothing to rejoin
+		}
+	}
+	return true
+}
+
+// rejoined is the run with a new pod of a rank.
+func (r Run) rejoined(rank int, m Member) *Run {
+	r.Members = slices.Clone(r.Members)
+	r.Members[rank] = m
+	return &r
 }
 
 func (r Run) failed(f Failure) *Run {

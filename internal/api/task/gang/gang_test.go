@@ -15,6 +15,7 @@ import (
 // board and the pods late.
 type world struct {
 	nodes    int
+	rejoin   bool
 	board    map[string]string
 	version  int
 	pods     []*pod // by rank; the living one
@@ -80,7 +81,7 @@ func (w *world) act(t interface{ Fatalf(string, ...any) }, rank int) bool {
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
-	a := Decide(View{Rank: rank, Nodes: w.nodes, Pod: p.uid, Address: "10.0.0." + fmt.Sprint(rank), Board: board, Living: p.living, Command: p.command})
+	a := Decide(View{Rank: rank, Nodes: w.nodes, Pod: p.uid, Address: "10.0.0." + fmt.Sprint(rank), Board: board, Living: p.living, Command: p.command, Rejoin: w.rejoin})
 	switch {
 	case a.Say != nil:
 		w.write(RankKey(rank), a.Say)
@@ -250,11 +251,81 @@ func TestDecide(t *testing.T) {
 	})
 }
 
+func TestRanksThatCanRejoin(t *testing.T) {
+	begun := func(t *testing.T) *world {
+		w := newWorld(3)
+		w.rejoin = true
+		w.settle(t)
+		return w
+	}
+	commands := func(w *world) (of []Command) {
+		for _, p := range w.pods {
+			of = append(of, p.command)
+		}
+		return of
+	}
+	all := []Command{{Run: 1, Running: true}, {Run: 1, Running: true}, {Run: 1, Running: true}}
+	for name, happens := range map[string]func(w *world){
+		"whose pod is lost":    func(w *world) { w.replace(1) },
+		"whose command failed": func(w *world) { w.end(1, 7) },
+	} {
+		t.Run("a rank "+name+" runs again, and the others continue", func(t *testing.T) {
+			w := begun(t)
+			before := []types.UID{w.pods[0].uid, w.pods[2].uid}
+			happens(w)
+			w.settle(t)
+			if diff := cmp.Diff(all, commands(w)); diff != "" || !slices.Equal(w.started[1], []int{0, 1, 2, 1}) {
+				t.Errorf("started %v, %s", w.started, diff)
+			}
+			if after := []types.UID{w.pods[0].uid, w.pods[2].uid}; !slices.Equal(before, after) {
+				t.Errorf("other pods are %v, and were %v", after, before)
+			}
+			if run := w.run(t); run.Members[1].Pod != w.pods[1].uid {
+				t.Errorf("the members are %v", run.Members)
+			}
+		})
+	}
+	t.Run("two ranks are replaced at the same time", func(t *testing.T) {
+		w := begun(t)
+		w.replace(1)
+		w.end(2, 1)
+		w.settle(t)
+		if diff := cmp.Diff(all, commands(w)); diff != "" {
+			t.Error(diff)
+		}
+	})
+	for name, happens := range map[string]func(w *world){
+		"rank 0 is lost, by whose address the others found each other": func(w *world) { w.replace(0) },
+		"rank 0 fails": func(w *world) { w.end(0, 7) },
+		"a rank fails after another one has succeeded": func(w *world) {
+			w.end(2, 0)
+			w.settle(t)
+			w.end(1, 7)
+		},
+		"a rank that has succeeded is lost before all have": func(w *world) {
+			w.end(2, 0)
+			w.settle(t)
+			w.replace(2)
+		},
+	} {
+		t.Run("all run again when "+name, func(t *testing.T) {
+			w := begun(t)
+			happens(w)
+			w.settle(t)
+			if run := w.run(t); run.Number != 2 || len(w.started[2]) != 3 || w.running() != 3 {
+				t.Errorf("run %d, started %v, running %d", run.Number, w.started, w.running())
+			}
+		})
+	}
+}
+
 // Whatever fails and disappears, and however late each rank sees it: no rank is complete before all have ended well in
 // one run, no run has a rank twice or more failures counted than one, and when nothing fails any more all run together.
+// Where ranks rejoin, a run has each of them as often as it has lost its pod, or its command has failed.
 func TestWhateverHappens(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(rapid.IntRange(2, 4).Draw(t, "nodes"))
+		w.rejoin = rapid.Bool().Draw(t, "rejoin")
 		for range rapid.IntRange(0, 60).Draw(t, "events") {
 			rank := rapid.IntRange(0, w.nodes-1).Draw(t, "rank")
 			switch rapid.SampledFrom([]string{"look", "look", "act", "act", "act", "end", "fail", "lose"}).Draw(t, "event") {
@@ -287,12 +358,15 @@ func TestWhateverHappens(t *testing.T) {
 		}
 		w.settle(t)
 		for number, ranks := range w.started {
+			if w.rejoin {
+				break
+			}
 			sorted := slices.Sorted(slices.Values(ranks))
 			if len(slices.Compact(sorted)) != len(ranks) {
 				t.Fatalf("run %d started rank twice: %v", number, ranks)
 			}
 		}
-		if w.counted > w.run(t).Number {
+		if !w.rejoin && w.counted > w.run(t).Number {
 			t.Fatalf("%d failures are counted in %d runs", w.counted, w.run(t).Number)
 		}
 		for rank, p := range w.pods { // what still runs ends well, and then so does all

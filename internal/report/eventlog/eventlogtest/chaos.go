@@ -44,13 +44,13 @@ func Chaos() []eventlog.Event {
 	const running = trainingjob.PhaseRunning
 	worker0, worker1, worker2 := ChaosWorker(0, "node-1"), ChaosWorker(1, "node-2"), ChaosWorker(2, "node-3")
 	worker3, worker4, worker5 := ChaosWorker(3, "node-1"), ChaosWorker(4, "node-2"), ChaosWorker(5, "node-3")
-	// leaves is the way of a running pod that is asked to go.
+	// leaves is the way of a running pod that is terminated.
 	leaves := func(second float64, pod eventlog.Pod) {
 		pod.Phase, pod.Deleting = "Running", true
 		b.Pod(second, pod)
 		b.Ends(second+0.1, pod, trainingjob.ExitStopped)
 	}
-	// vanishes is that of one that is not asked.
+	// vanishes is that of one that is killed.
 	vanishes := func(second float64, pod eventlog.Pod) {
 		pod.Phase, pod.Deleting, pod.Deleted = "Running", true, true
 		b.Pod(second, pod)
@@ -113,8 +113,9 @@ func Chaos() []eventlog.Event {
 	report(32, running, 2, 240, worker3, worker4, worker5)
 	plan(33, "lose-api-server")
 
+	b.Ends(59.9, worker5, 0) // which may be observed before the last report
 	report(60, trainingjob.PhaseSucceeded, 2, 1000, worker3, worker4, worker5)
-	for _, pod := range []eventlog.Pod{worker3, worker4, worker5, ChaosMasterAgain} {
+	for _, pod := range []eventlog.Pod{worker3, worker4, ChaosMasterAgain} {
 		b.Ends(60.5, pod, 0)
 	}
 	stage(61, "finished")

@@ -126,7 +126,13 @@ func ElasticScheduling() []eventlog.Event {
 	}})
 	report(16, low, running, 160, 1000, 0.8, 0, ready(LowWorker0, 230), ready(LowWorker1, 90))
 
-	stage(17, "submit-high", "terraform apply: high-prio-job. There is no capacity for its worker.")
+	stage(16.2, "forecast", "terraform plan: what would high-prio-job evict? There is no capacity for its worker.")
+	b.Add(16.8, eventlog.Event{Forecast: &eventlog.Forecast{
+		Before: "submit-high", Text: "high-prio-job will preempt\n" +
+			"evicts  default/low-prio-job-worker-1 (priority 1000) on node-2: job low-prio-job continues with 1 of 2 workers\n" +
+			"starts  master on node-0 immediately; worker 0 on node-2 after its victim has terminated (grace period 30s)",
+	}})
+	stage(17, "submit-high", "terraform apply: high-prio-job.")
 	b.Starts(18, HighMaster)
 	waiting := HighWorker0
 	waiting.Node, waiting.Phase = "", "Pending"

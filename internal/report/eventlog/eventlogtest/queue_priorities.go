@@ -55,7 +55,14 @@ func QueuePriorities() []eventlog.Event {
 	plan(5, "submit-low")
 	answer(5.5, "submit-low", eventlog.QueriedWorkload{Owner: "low", Queue: "user-queue", Phase: "admitted"})
 
-	stage(6, "submit-high", "terraform apply: task high wants the same four GPUs.")
+	stage(5.6, "forecast", "terraform plan: what would task high evict, which needs the same four GPUs?")
+	b.Add(5.9, eventlog.Event{Forecast: &eventlog.Forecast{
+		Before: "submit-high", Text: "high will preempt\n" +
+			"queue   admitted by ClusterQueue team with quota of t4\n" +
+			"evicts  workload default/job-low-7f1c2 (priority 100): task low is queued again, first in line\n" +
+			"starts  the pod on gpu-0 after default/low-0-4xk2p has terminated (grace period 30s)",
+	}})
+	stage(6, "submit-high", "terraform apply: task high.")
 	b.Workload(7, HighWorkload)
 	b.Workload(7.05, waits(HighWorkload))
 	evicted := admitted(LowWorkload)

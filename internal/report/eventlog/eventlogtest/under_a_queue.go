@@ -11,9 +11,9 @@ import (
 // Pods of the scenario of an elastic job under a queue: its group before and after the eviction.
 var (
 	GroupMaster       = eventlog.Pod{Name: "elastic-7lpcb", Job: "elastic", Role: "master", Node: "node-1"}
-	GroupMinimum      = eventlog.Pod{Name: "elastic-floor-0-spmcs", Job: "elastic", Role: "worker", Node: "node-3"}
+	GroupMinimum      = eventlog.Pod{Name: "elastic-min-0-spmcs", Job: "elastic", Role: "worker", Node: "node-3"}
 	GroupMasterAgain  = eventlog.Pod{Name: "elastic-q2x8d", Job: "elastic", Role: "master", Node: "node-1"}
-	GroupMinimumAgain = eventlog.Pod{Name: "elastic-floor-0-rsfwr", Job: "elastic", Role: "worker", Node: "node-3"}
+	GroupMinimumAgain = eventlog.Pod{Name: "elastic-min-0-rsfwr", Job: "elastic", Role: "worker", Node: "node-3"}
 )
 
 // AboveMinimum is a worker of the elastic job that its master made.
@@ -31,7 +31,7 @@ func WorkloadOf(pod eventlog.Pod) eventlog.Workload {
 
 // GroupWorkload is the workload of the elastic job's master and minimum workers.
 var GroupWorkload = eventlog.Workload{
-	Name: "elastic-floor-87932864", UID: "uid-group", Queue: "training-queue", PriorityClass: "floor", Priority: 100,
+	Name: "elastic-min-87932864", UID: "uid-group", Queue: "training-queue", PriorityClass: "minimum", Priority: 100,
 	Owners: []eventlog.Owner{{Kind: "Pod", Name: GroupMaster.Name}, {Kind: "Pod", Name: GroupMinimum.Name}},
 }
 

@@ -74,7 +74,7 @@ func TestWhatAFileHolds(t *testing.T) {
 }
 
 func TestWhatIsNoJobIsRefused(t *testing.T) {
-	for text, says := range map[string]string{
+	for text, wantText := range map[string]string{
 		"": "there is no job in it",
 		"kind: Widget\napiVersion: example.com/v1\nmetadata: {name: w}\nspec: {size: 3}\n": "Widget w: a forecast does not know this kind",
 		"kind: Job\napiVersion: batch/v1\nmetadata: {name: j}\nspec: {parallel: 1}\n":      "unknown field",
@@ -91,8 +91,8 @@ func TestWhatIsNoJobIsRefused(t *testing.T) {
 		strings.Repeat("# a long comment\n", 300_000):                         "of the largest file that is read",
 		"runn: x\n": "runn",
 	} {
-		if _, err := read(text); err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), "low.yaml") {
-			t.Errorf("%.60q: %v, not %q", text, err, says)
+		if _, err := read(text); err == nil || !strings.Contains(err.Error(), wantText) || !strings.Contains(err.Error(), "low.yaml") {
+			t.Errorf("%.60q: %v, not %q", text, err, wantText)
 		}
 	}
 }

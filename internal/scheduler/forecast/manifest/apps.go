@@ -31,6 +31,9 @@ func (s *Set) deployment(object *unstructured.Unstructured) ([]forecast.Job, err
 	if err != nil {
 		return nil, err
 	}
+	if deployment.Spec.Paused { // its controller creates no ReplicaSet until it is resumed
+		count = 0
+	}
 	template := deployment.Spec.Template
 	template.Labels = maps.Clone(template.Labels)
 	if queue := deployment.Labels[kueue.QueueLabel]; queue != "" {
@@ -98,6 +101,9 @@ func (s *Set) statefulSet(object *unstructured.Unstructured) ([]forecast.Job, er
 	if err == nil && set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement {
 		for i := range job.Stages[0][0].Pods {
 			job.Stages[0][0].Pods[i].Wave = i
+		}
+		if wait := set.Spec.MinReadySeconds; wait > 0 && count > 1 {
+			job.Approximate = append(job.Approximate, fmt.Sprintf("each of its pods is created when the one before it has been ready for %d seconds", wait))
 		}
 	}
 	return []forecast.Job{job}, err

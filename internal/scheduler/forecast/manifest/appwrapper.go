@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
@@ -29,14 +30,22 @@ func (s *Set) appWrapper(object *unstructured.Unstructured) ([]forecast.Job, err
 	}
 	of := meta(object)
 	job := forecast.Job{Noun: appWrapper, Namespace: of.Namespace, Name: of.Name, Suspended: wrapper.Spec.Suspend}
-	part := forecast.Part{Queue: of.Labels[kueue.QueueLabel], Class: of.Labels[kueue.WorkloadPriorityClassLabel]}
+	part := forecast.Part{Queue: of.Labels[kueue.QueueLabel], Class: of.Labels[kueue.WorkloadPriorityClassLabel], GatedBy: of.Annotations[kueue.AdmissionGatedByAnnotation]}
 	for i, component := range wrapper.Spec.Components {
 		wrapped, err := s.component(of.Namespace, component.Template)
 		if err != nil {
 			return nil, fmt.Errorf("spec.components[%d]: %w", i, err)
 		}
-		for _, inner := range wrapped {
+		for _, object := range wrapped.Objects {
+			if service, ok := object.(*corev1.Service); ok {
+				job.Services = append(job.Services, service)
+			}
+		}
+		for _, inner := range wrapped.Jobs {
 			job.Approximate = append(job.Approximate, inner.Approximate...)
+			job.Services, job.Claims = append(job.Services, inner.Services...), append(job.Claims, inner.Claims...)
+			job.ReplicaSets, job.StatefulSets = append(job.ReplicaSets, inner.ReplicaSets...), append(job.StatefulSets, inner.StatefulSets...)
+			job.ReplicationControllers = append(job.ReplicationControllers, inner.ReplicationControllers...)
 			sets := map[string]string{}
 			for _, pod := range podsOf(inner) {
 				if len(part.Pods) == MaxPods {
@@ -69,10 +78,10 @@ func (s *Set) appWrapper(object *unstructured.Unstructured) ([]forecast.Job, err
 }
 
 // component reads an object in an AppWrapper. The wrapper is in the queue, not the object.
-func (s *Set) component(namespace string, template map[string]any) ([]forecast.Job, error) {
+func (s *Set) component(namespace string, template map[string]any) (Contents, error) {
 	inner := &unstructured.Unstructured{Object: template}
 	if inner.GetKind() == "" || inner.GetKind() == appWrapper {
-		return nil, fmt.Errorf("template.kind is %q", inner.GetKind())
+		return Contents{}, fmt.Errorf("template.kind is %q", inner.GetKind())
 	}
 	if inner.GetNamespace() == "" {
 		inner.SetNamespace(namespace)
@@ -80,8 +89,7 @@ func (s *Set) component(namespace string, template map[string]any) ([]forecast.J
 	labels := inner.GetLabels()
 	delete(labels, kueue.QueueLabel)
 	inner.SetLabels(labels)
-	contents, err := s.Read(inner)
-	return contents.Jobs, err
+	return s.Read(inner)
 }
 
 // podsOf are all pods of a job, in the order in which they are created.

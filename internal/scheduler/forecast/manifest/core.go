@@ -76,7 +76,7 @@ func specNodeName(pod *corev1.Pod) string {
 // Kueue creates it when all pods exist, or with the first one if the group asks for fast admission.
 func groupPart(name string, pods []forecast.Pod) (forecast.Part, error) {
 	first := pods[0]
-	part := forecast.Part{Queue: first.Labels[kueue.QueueLabel], Class: first.Labels[kueue.WorkloadPriorityClassLabel]}
+	part := forecast.Part{Queue: first.Labels[kueue.QueueLabel], Class: first.Labels[kueue.WorkloadPriorityClassLabel], GatedBy: first.Annotations[kueue.AdmissionGatedByAnnotation]}
 	text := first.Annotations[kueue.PodGroupTotalCountAnnotation]
 	total, err := strconv.Atoi(text)
 	if err != nil || total < 1 || total > MaxPods {
@@ -150,7 +150,11 @@ func (s *Set) job(object *unstructured.Unstructured) ([]forecast.Job, error) {
 	if err := finite(&job); err != nil {
 		return nil, err
 	}
-	return []forecast.Job{forecast.OfBatchJob(&job)}, nil
+	read := forecast.OfBatchJob(&job)
+	if by := job.Spec.ManagedBy; by != nil && *by != batchv1.JobControllerName {
+		read.Approximate = append(read.Approximate, "its pods are created by "+*by+" (spec.managedBy), if at all")
+	}
+	return []forecast.Job{read}, nil
 }
 
 // finite checks the parts of the API server's validation of Jobs that a forecast depends on.
@@ -176,6 +180,12 @@ func (s *Set) cronJob(object *unstructured.Unstructured) ([]forecast.Job, error)
 	job.Noun = "CronJob"
 	// Earlier runs continue beside it, unless it replaces them.
 	job.Grows = cron.Spec.ConcurrencyPolicy != batchv1.ReplaceConcurrent
+	if isTrue(cron.Spec.Suspend) {
+		job.Suspended = true
+		job.QueueIn("")
+	} else {
+		job.Approximate = append(job.Approximate, fmt.Sprintf("it runs at its scheduled times (%s), on the cluster as it is then; this is about a run that starts now", cron.Spec.Schedule))
+	}
 	return []forecast.Job{job}, nil
 }
 
@@ -192,5 +202,9 @@ func (s *Set) replicationController(object *unstructured.Unstructured) ([]foreca
 		return nil, err
 	}
 	job, err := podByPod("ReplicationController", controller.ObjectMeta, podSet{name: mainPodSet, count: count, template: *controller.Spec.Template})
+	if len(controller.Spec.Selector) == 0 { // the API server's default
+		controller.Spec.Selector = controller.Spec.Template.Labels
+	}
+	job.ReplicationControllers = []*corev1.ReplicationController{&controller}
 	return []forecast.Job{job}, err
 }

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"crypto/sha1" //nolint:gosec // the JobSet controller's label
 	"encoding/hex"
 	"fmt"
@@ -49,8 +50,20 @@ const (
 	exclusiveTopology = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 	exclusiveBySelect = "alpha.jobset.sigs.k8s.io/node-selector"
 	jobSetKey         = "jobset.sigs.k8s.io/job-key"
+	jobSetName        = "jobset.sigs.k8s.io/jobset-name"
 	defaultGroup      = "default"
 )
+
+// subdomain is that of the pods of a JobSet of this name, and the name of its Service; "" without DNS host names.
+func (s *jobSetSpec) subdomain(name string) string {
+	switch {
+	case s.Network == nil:
+		return name
+	case s.Network.EnableDNSHostnames != nil && !*s.Network.EnableDNSHostnames:
+		return ""
+	}
+	return cmp.Or(s.Network.Subdomain, name)
+}
 
 func (s *Set) jobSet(object *unstructured.Unstructured) ([]forecast.Job, error) {
 	var set struct {
@@ -102,6 +115,9 @@ func ofJobSet(kind string, of metav1.ObjectMeta, spec jobSetSpec) (forecast.Job,
 	}
 	job, err := workload(kind, of, sets)
 	job.Suspended, job.Approximate = isTrue(spec.Suspend), approximate
+	if subdomain := spec.subdomain(of.Name); subdomain != "" { // createHeadlessSvcIfNecessary, before the Jobs
+		job.Services = []*corev1.Service{serviceOver(of, subdomain, map[string]string{jobSetName: of.Name})}
+	}
 	return job, err
 }
 
@@ -144,11 +160,8 @@ func finishJobSet(pod *corev1.Pod, of metav1.ObjectMeta, spec jobSetSpec, replic
 	if pod.Spec.RestartPolicy == "" {
 		pod.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
 	}
-	if spec.Network == nil || spec.Network.EnableDNSHostnames == nil || *spec.Network.EnableDNSHostnames {
-		pod.Spec.Subdomain = of.Name
-		if spec.Network != nil && spec.Network.Subdomain != "" {
-			pod.Spec.Subdomain = spec.Network.Subdomain
-		}
+	if subdomain := spec.subdomain(of.Name); subdomain != "" {
+		pod.Spec.Subdomain = subdomain
 	}
 	for _, policy := range spec.VolumeClaimPolicies {
 		for i := range policy.Templates {
@@ -192,7 +205,7 @@ func jobSetLabels(of metav1.ObjectMeta, spec jobSetSpec, replicated *replicatedJ
 	}
 	hash := sha1.Sum([]byte(of.Namespace + "/" + jobName)) //nolint:gosec // as the controller has it
 	return map[string]string{
-		"jobset.sigs.k8s.io/jobset-name":            of.Name,
+		jobSetName:                                  of.Name,
 		"jobset.sigs.k8s.io/jobset-uid":             "planned-" + of.Name,
 		"jobset.sigs.k8s.io/replicatedjob-name":     replicated.Name,
 		"jobset.sigs.k8s.io/restart-attempt":        "0",

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -58,7 +59,7 @@ func kubeflowJob(field string, types ...string) reader {
 			role := strings.ToLower(kind)
 			sets = append(sets, podSet{name: role, count: count, template: spec.Template, finish: func(pod *corev1.Pod, i int) {
 				pod.Name = fmt.Sprintf("%s-%s-%d", of.Name, role, i)
-				labelKubeflow(pod, of.Name, strings.ToLower(object.GetKind())+"-controller")
+				maps.Copy(pod.Labels, kubeflowPods(of.Name, strings.ToLower(object.GetKind())+"-controller"))
 				pod.Labels[kubeflowLabels+"replica-type"], pod.Labels[kubeflowLabels+"replica-index"] = role, strconv.Itoa(i)
 				if role == "master" || role == "chief" {
 					pod.Labels[kubeflowLabels+"job-role"] = "master"
@@ -155,6 +156,7 @@ func (s *Set) mpiJob(object *unstructured.Unstructured) ([]forecast.Job, error) 
 	}})
 	read, err := workload("MPIJob", of, sets, "launcher", "worker")
 	setPolicy(&read, job.Spec.RunPolicy)
+	read.Services = []*corev1.Service{serviceOver(of, of.Name, kubeflowPods(of.Name, mpiOperator))} // newJobService
 	if len(read.Stages) > 0 && read.Stages[0][0].PriorityClassName == "" {
 		read.Stages[0][0].PriorityClassName = launcher.Template.Spec.PriorityClassName // before that of the workers
 	}
@@ -162,13 +164,16 @@ func (s *Set) mpiJob(object *unstructured.Unstructured) ([]forecast.Job, error) 
 }
 
 func labelMPI(pod *corev1.Pod, of metav1.ObjectMeta, role string) {
-	labelKubeflow(pod, of.Name, "mpi-operator")
+	maps.Copy(pod.Labels, kubeflowPods(of.Name, mpiOperator))
 	pod.Labels[kubeflowLabels+"job-role"] = role
 	pod.Spec.Hostname, pod.Spec.Subdomain = pod.Name, of.Name
 }
 
-func labelKubeflow(pod *corev1.Pod, job, operator string) {
-	pod.Labels[kubeflowLabels+"job-name"], pod.Labels[kubeflowLabels+"operator-name"] = job, operator
+const mpiOperator = "mpi-operator"
+
+// kubeflowPods are the labels that all pods of a job have.
+func kubeflowPods(job, operator string) map[string]string {
+	return map[string]string{kubeflowLabels + "job-name": job, kubeflowLabels + "operator-name": operator}
 }
 
 // setRestartPolicy replaces the template's, as the operators do.

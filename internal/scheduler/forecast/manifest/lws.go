@@ -7,7 +7,9 @@ import (
 	"slices"
 	"strconv"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
@@ -59,16 +61,26 @@ func (s *Set) leaderWorkerSet(object *unstructured.Unstructured) ([]forecast.Job
 		wave = 1
 	}
 	var stage forecast.Stage
+	// The leaders are those of a StatefulSet, and the workers of each group as well.
+	job.StatefulSets = []*appsv1.StatefulSet{statefulSetOver(of, of.Name, map[string]string{lwsLabel("name"): of.Name, lwsLabel("worker-index"): "0"})}
 	for group := range groups {
-		part := forecast.Part{Queue: of.Labels[kueue.QueueLabel], Class: of.Labels[kueue.WorkloadPriorityClassLabel]}
+		part := forecast.Part{Queue: of.Labels[kueue.QueueLabel], Class: of.Labels[kueue.WorkloadPriorityClassLabel], GatedBy: of.Annotations[kueue.AdmissionGatedByAnnotation]}
 		leaderName := of.Name + "-" + strconv.Itoa(group)
+		hash := sha1.Sum([]byte(of.Namespace + "/" + leaderName)) //nolint:gosec // as the webhook has it
+		key := hex.EncodeToString(hash[:])
+		if size > 1 {
+			job.StatefulSets = append(job.StatefulSets, statefulSetOver(of, leaderName, map[string]string{
+				lwsLabel("name"): of.Name, lwsLabel("group-index"): strconv.Itoa(group), lwsLabel("group-key"): key,
+			}))
+		}
 		finish := func(pod *corev1.Pod, worker int) {
-			hash := sha1.Sum([]byte(of.Namespace + "/" + leaderName)) //nolint:gosec // as the webhook has it
-			key := hex.EncodeToString(hash[:])
 			pod.Labels[lwsLabel("name")], pod.Labels[lwsLabel("group-index")] = of.Name, strconv.Itoa(group)
 			pod.Labels[lwsLabel("worker-index")], pod.Labels[lwsLabel("group-key")] = strconv.Itoa(worker), key
 			if worker > 0 {
 				pod.Name = leaderName + "-" + strconv.Itoa(worker)
+				controlledBy(pod, "StatefulSet", leaderName)
+			} else {
+				controlledBy(pod, "StatefulSet", of.Name)
 			}
 			if topology := of.Annotations[lwsLabel("exclusive-topology")]; topology != "" {
 				exclusively(pod, lwsLabel("group-key"), key, topology)
@@ -93,6 +105,13 @@ func (s *Set) leaderWorkerSet(object *unstructured.Unstructured) ([]forecast.Job
 	}
 	job.Stages = []forecast.Stage{stage}
 	return []forecast.Job{job}, nil
+}
+
+func statefulSetOver(of metav1.ObjectMeta, name string, pods map[string]string) *appsv1.StatefulSet {
+	return &appsv1.StatefulSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: of.Namespace, Name: name},
+		Spec:       appsv1.StatefulSetSpec{Selector: &metav1.LabelSelector{MatchLabels: pods}},
+	}
 }
 
 func lwsLabel(name string) string { return "leaderworkerset.sigs.k8s.io/" + name }

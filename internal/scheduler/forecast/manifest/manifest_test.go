@@ -6,9 +6,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/yaml"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
@@ -132,7 +134,7 @@ var eachKind = map[string]struct{ text, want string }{
 	},
 	"CronJob: one run, in the queue of its template": {
 		"{apiVersion: batch/v1, kind: CronJob, metadata: {name: nightly}, spec: {schedule: '0 1 * * *', jobTemplate: {metadata: {QUEUED}, spec: {template: TEMPLATE}}}}",
-		"CronJob team/nightly | user-queue the×1",
+		"CronJob team/nightly | user-queue the×1 ~",
 	},
 	"Deployment: each pod is a Workload": {
 		"{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, QUEUED}, spec: {replicas: 2, selector: {}, template: TEMPLATE}}",
@@ -326,6 +328,69 @@ func TestPodsAreLabelledAsTheirControllersDo(t *testing.T) {
 	}
 }
 
+// TestControllersSpreadTheirPodsByWhatTheyCreate counts, for each kind, the pods that the Services and StatefulSets select
+// which its controller creates: kube-scheduler spreads these.
+func TestControllersSpreadTheirPodsByWhatTheyCreate(t *testing.T) {
+	for behaviour, c := range map[string]struct {
+		text     string
+		selected map[string]int
+	}{
+		"JobSet": {
+			"{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: js}, spec: {replicatedJobs: [{name: w, replicas: 2, template: {spec: {parallelism: 2, template: TEMPLATE}}}]}}",
+			map[string]int{"Service js": 4},
+		},
+		"JobSet with a subdomain": {
+			"{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: js}, spec: {network: {subdomain: net}, replicatedJobs: [{name: w, template: {spec: {template: TEMPLATE}}}]}}",
+			map[string]int{"Service net": 1},
+		},
+		"JobSet without host names": {
+			"{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: js}, spec: {network: {enableDNSHostnames: false}, replicatedJobs: [{name: w, template: {spec: {template: TEMPLATE}}}]}}",
+			map[string]int{},
+		},
+		"AppWrapper of a JobSet": {
+			"{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper, metadata: {name: wrapped}, spec: {components: [{template: {apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: js}, spec: {replicatedJobs: [{name: w, template: {spec: {template: TEMPLATE}}}]}}}]}}",
+			map[string]int{"Service js": 1},
+		},
+		"MPIJob": {
+			"{apiVersion: kubeflow.org/v2beta1, kind: MPIJob, metadata: {name: mpi}, spec: {mpiReplicaSpecs: {Launcher: {template: TEMPLATE}, Worker: {replicas: 2, template: TEMPLATE}}}}",
+			map[string]int{"Service mpi": 3},
+		},
+		"LeaderWorkerSet": {
+			"{apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet, metadata: {name: vllm}, spec: {replicas: 2, leaderWorkerTemplate: {size: 3, workerTemplate: TEMPLATE}}}",
+			map[string]int{"StatefulSet vllm": 2, "StatefulSet vllm-0": 3, "StatefulSet vllm-1": 3},
+		},
+		"RayCluster with several hosts for each worker": {
+			"{apiVersion: ray.io/v1, kind: RayCluster, metadata: {name: ray}, spec: {headGroupSpec: {template: TEMPLATE}, workerGroupSpecs: [{groupName: tpu, replicas: 2, numOfHosts: 2, template: TEMPLATE}]}}",
+			map[string]int{"Service ray-headless": 4},
+		},
+		"RayCluster": {
+			"{apiVersion: ray.io/v1, kind: RayCluster, metadata: {name: ray}, spec: {headGroupSpec: {template: TEMPLATE}, workerGroupSpecs: [{groupName: cpu, replicas: 2, template: TEMPLATE}]}}",
+			map[string]int{},
+		},
+	} {
+		t.Run(behaviour, func(t *testing.T) {
+			job := one(t, c.text)
+			got := map[string]int{}
+			count := func(name string, selector map[string]string) {
+				for _, pod := range pods(job) {
+					if labels.SelectorFromSet(selector).Matches(labels.Set(pod.Labels)) {
+						got[name]++
+					}
+				}
+			}
+			for _, service := range job.Services {
+				count("Service "+service.Name, service.Spec.Selector)
+			}
+			for _, set := range job.StatefulSets {
+				count("StatefulSet "+set.Name, set.Spec.Selector.MatchLabels)
+			}
+			if diff := cmp.Diff(c.selected, got); diff != "" {
+				t.Errorf("selected pods (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestResourcesThatControllersAddAndChange(t *testing.T) {
 	cpus := func(job forecast.Job) string {
 		var text []string
@@ -363,6 +428,17 @@ func TestResourcesThatControllersAddAndChange(t *testing.T) {
 				t.Error("its runtime was not patched")
 			}
 		})
+	}
+}
+
+func TestKueueDoesNotCountTheInitContainerOfARayClustersWorkers(t *testing.T) {
+	job := one(t, "{apiVersion: ray.io/v1, kind: RayCluster, metadata: {name: ray}, spec: {headGroupSpec: {template: TEMPLATE}, workerGroupSpecs: [{groupName: w, replicas: 1, maxReplicas: 1, template: TEMPLATE}]}}")
+	head, worker := pods(job)[0], pods(job)[1]
+	if head.Uncounted != "" || len(head.Spec.InitContainers) != 0 {
+		t.Errorf("the head has init container %q", head.Uncounted)
+	}
+	if added := worker.Spec.InitContainers; len(added) != 1 || added[0].Name != worker.Uncounted {
+		t.Errorf("the worker has init containers %v, of which %q is not counted", added, worker.Uncounted)
 	}
 }
 
@@ -405,7 +481,7 @@ func TestObjectsThatAffectPodsAreReadBesideTheJobs(t *testing.T) {
 }
 
 func TestWhatIsRefused(t *testing.T) {
-	for text, says := range map[string]string{
+	for text, wantText := range map[string]string{
 		"{apiVersion: example.com/v1, kind: Widget, metadata: {name: w}, spec: {size: 3}}":                                                                                                                                      "Widget w: a forecast does not know this kind",
 		"{apiVersion: batch/v1, kind: Job, metadata: {name: j}, spec: {paralelism: 2, template: TEMPLATE}}":                                                                                                                     `unknown field "spec.paralelism"`,
 		"{apiVersion: batch/v1, kind: Job, metadata: {}, spec: {template: TEMPLATE}}":                                                                                                                                           "metadata.name is missing",
@@ -426,8 +502,8 @@ func TestWhatIsRefused(t *testing.T) {
 		"{apiVersion: v1, kind: Pod, metadata: {name: p, labels: {kueue.x-k8s.io/queue-name: q, kueue.x-k8s.io/pod-group-name: g}, annotations: {kueue.x-k8s.io/pod-group-total-count: '2'}}, spec: {containers: [{name: c}]}}": "has 1 of 2 pods",
 		"{apiVersion: v1, kind: Pod, metadata: {name: p, labels: {kueue.x-k8s.io/queue-name: q, kueue.x-k8s.io/pod-group-name: g}}, spec: {containers: [{name: c}]}}":                                                           "it says of how many pods the group consists",
 	} {
-		if _, err := read(t, with(text)); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%.70s…: %v, not %q", text, err, says)
+		if _, err := read(t, with(text)); err == nil || !strings.Contains(err.Error(), wantText) {
+			t.Errorf("%.70s…: %v, not %q", text, err, wantText)
 		}
 	}
 }

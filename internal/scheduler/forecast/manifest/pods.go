@@ -22,6 +22,8 @@ type podSet struct {
 	template corev1.PodTemplateSpec
 	wave     int
 	ends     bool // they have to end before the next wave is created
+	// uncounted is the init container that the controller adds to the pods and Kueue does not count.
+	uncounted string
 	// finish completes pod number i as its controller does: with its name and its own labels.
 	finish func(pod *corev1.Pod, i int)
 }
@@ -34,7 +36,7 @@ func (s podSet) pods(namespace, owner string) []forecast.Pod {
 	}
 	pods := make([]forecast.Pod, 0, s.count)
 	for i := range s.count {
-		pod := forecast.Pod{Role: role, Set: s.name, Wave: s.wave, Ends: s.ends, Template: &s.template, Pod: podOf(s.template, namespace, owner+"-"+strconv.Itoa(i))}
+		pod := forecast.Pod{Role: role, Set: s.name, Wave: s.wave, Ends: s.ends, Uncounted: s.uncounted, Template: &s.template, Pod: podOf(s.template, namespace, owner+"-"+strconv.Itoa(i))}
 		if s.count > 1 {
 			pod.Role += " " + strconv.Itoa(i)
 		}
@@ -70,7 +72,7 @@ func podOf(template corev1.PodTemplateSpec, namespace, name string) *corev1.Pod 
 // workload is a job whose pods Kueue admits together, in one Workload with the queue and the class of the object. order
 // is the order of its pod sets, if that differs from the order of creation.
 func workload(kind string, of metav1.ObjectMeta, sets []podSet, order ...string) (forecast.Job, error) {
-	part := forecast.Part{Queue: of.Labels[kueue.QueueLabel], Class: of.Labels[kueue.WorkloadPriorityClassLabel], Sets: order}
+	part := forecast.Part{Queue: of.Labels[kueue.QueueLabel], Class: of.Labels[kueue.WorkloadPriorityClassLabel], GatedBy: of.Annotations[kueue.AdmissionGatedByAnnotation], Sets: order}
 	roles := map[string]bool{}
 	all := 0
 	for _, set := range sets {
@@ -108,7 +110,7 @@ func podByPod(kind string, of metav1.ObjectMeta, set podSet) (forecast.Job, erro
 	}
 	var stage forecast.Stage
 	for _, pod := range pods {
-		stage = append(stage, forecast.Part{Pods: []forecast.Pod{pod}, Queue: pod.Labels[kueue.QueueLabel], Class: pod.Labels[kueue.WorkloadPriorityClassLabel]})
+		stage = append(stage, forecast.Part{Pods: []forecast.Pod{pod}, Queue: pod.Labels[kueue.QueueLabel], Class: pod.Labels[kueue.WorkloadPriorityClassLabel], GatedBy: pod.Annotations[kueue.AdmissionGatedByAnnotation]})
 	}
 	job.Stages = []forecast.Stage{stage}
 	return job, nil
@@ -123,6 +125,14 @@ func labelsOfJob(pod *corev1.Pod, job string, index int, indexed bool) {
 	if indexed {
 		pod.Labels[batchv1.JobCompletionIndexAnnotation] = strconv.Itoa(index)
 		pod.Annotations = withValue(pod.Annotations, batchv1.JobCompletionIndexAnnotation, strconv.Itoa(index))
+	}
+}
+
+// serviceOver is the headless Service over pods by which a controller gives them names. Like every Service it spreads them.
+func serviceOver(of metav1.ObjectMeta, name string, pods map[string]string) *corev1.Service {
+	return &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: of.Namespace, Name: name},
+		Spec:       corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone, Selector: pods},
 	}
 }
 

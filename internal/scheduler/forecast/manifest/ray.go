@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -141,7 +142,7 @@ func rayJobs(kind string, of metav1.ObjectMeta, spec rayClusterSpec, submitter *
 		if count == 0 {
 			continue
 		}
-		sets = append(sets, podSet{name: setName(group.GroupName), count: count, template: group.Template, finish: func(pod *corev1.Pod, n int) {
+		sets = append(sets, podSet{name: setName(group.GroupName), count: count, template: group.Template, uncounted: waitName, finish: func(pod *corev1.Pod, n int) {
 			pod.Name = fmt.Sprintf("%s-%s-worker-%d", of.Name, group.GroupName, n)
 			labelRay(pod, of.Name, "worker", group.GroupName, group.Labels)
 			pod.Spec.InitContainers = append(pod.Spec.InitContainers, waitContainer())
@@ -152,6 +153,10 @@ func rayJobs(kind string, of metav1.ObjectMeta, spec rayClusterSpec, submitter *
 	}
 	job, err := workload(kind, of, sets)
 	job.Suspended = isTrue(spec.Suspend)
+	// reconcileHeadlessService, before the pods. The Service over the head spreads nothing.
+	if slices.ContainsFunc(spec.WorkerGroupSpecs, func(g rayWorkerGroup) bool { return g.NumOfHosts != nil && *g.NumOfHosts > 1 }) {
+		job.Services = []*corev1.Service{serviceOver(of, of.Name+"-headless", map[string]string{"ray.io/cluster": of.Name, "ray.io/node-type": "worker"})}
+	}
 	if isTrue(spec.EnableInTreeAutoscaling) {
 		job.Approximate = append(job.Approximate, fmt.Sprintf("Ray's autoscaler of %s adds and removes workers as it needs them", of.Name))
 	}
@@ -207,9 +212,13 @@ func amounts(cpu, memory string) corev1.ResourceList {
 	return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory)}
 }
 
-// waitContainer is the init container in which a worker waits for the head.
+// waitName is the name of waitContainer.
+const waitName = "wait-gcs-ready"
+
+// waitContainer is the init container in which a worker waits for the head. Kueue does not count it: it is not in
+// the template from which Kueue makes the Workload (BuildPodSets in v0.19).
 func waitContainer() corev1.Container {
-	return corev1.Container{Name: "wait-gcs-ready", Image: "ray", Resources: corev1.ResourceRequirements{Requests: amounts("200m", "256Mi"), Limits: amounts("200m", "256Mi")}}
+	return corev1.Container{Name: waitName, Image: "ray", Resources: corev1.ResourceRequirements{Requests: amounts("200m", "256Mi"), Limits: amounts("200m", "256Mi")}}
 }
 
 // autoscalerContainer is the head's second container where Ray scales the cluster itself.

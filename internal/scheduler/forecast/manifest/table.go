@@ -58,6 +58,7 @@ func init() { // not a literal: an AppWrapper reads its components with this tab
 var dependencies = map[schema.GroupKind]func() runtime.Object{
 	{Kind: "Namespace"}:                                       func() runtime.Object { return &corev1.Namespace{} },
 	{Kind: "Service"}:                                         func() runtime.Object { return &corev1.Service{} },
+	{Kind: "ServiceAccount"}:                                  func() runtime.Object { return &corev1.ServiceAccount{} },
 	{Kind: "LimitRange"}:                                      func() runtime.Object { return &corev1.LimitRange{} },
 	{Kind: "ResourceQuota"}:                                   func() runtime.Object { return &corev1.ResourceQuota{} },
 	{Kind: "PersistentVolume"}:                                func() runtime.Object { return &corev1.PersistentVolume{} },
@@ -88,7 +89,7 @@ var clusterScoped = map[string]bool{
 func ignored(kind schema.GroupKind) bool {
 	switch kind.Group {
 	case "":
-		return kind.Kind == "ConfigMap" || kind.Kind == "Secret" || kind.Kind == "ServiceAccount" || kind.Kind == "Endpoints" || kind.Kind == "Event"
+		return kind.Kind == "ConfigMap" || kind.Kind == "Secret" || kind.Kind == "Endpoints" || kind.Kind == "Event"
 	case "rbac.authorization.k8s.io", "networking.k8s.io", "gateway.networking.k8s.io", "apiextensions.k8s.io", "discovery.k8s.io",
 		"monitoring.coreos.com", "cert-manager.io", "apiregistration.k8s.io", "certificates.k8s.io", "coordination.k8s.io", "storage.k8s.io":
 		return true

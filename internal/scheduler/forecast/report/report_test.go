@@ -16,7 +16,7 @@ func sample() report.Report {
 			{Address: `kubernetes_job_v1.a["x|y"]`, Action: "create", Answer: forecast.Answer{Namespace: "ml", Name: "a", AsOf: at, Outcome: forecast.Fits}},
 			{Address: "elastic_task.b", Action: "replace", Answer: forecast.Answer{
 				Namespace: "default", Name: "b", AsOf: at, Outcome: forecast.Preempts,
-				Evicts: []forecast.Eviction{{Namespace: "default", Name: "web-<1>", Owner: "Deployment web", Certain: true, Fate: "it is gone @all"}},
+				Evicts: []forecast.Eviction{{Namespace: "default", Name: "web-<1>", Owner: "Deployment web", Certain: true, Outcome: "it is gone @all"}},
 			}},
 			{Address: "elastic_task.c", Action: "create", Unknown: "its name is not known until apply"},
 		},

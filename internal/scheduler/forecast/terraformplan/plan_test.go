@@ -139,18 +139,18 @@ func TestSecretsOfAPlanStayInIt(t *testing.T) {
 	if len(contents.Skipped) != 2 {
 		t.Errorf("skipped %q", contents.Skipped)
 	}
-	if said := strings.Join(outline(contents), "\n"); strings.Contains(said, secret) {
-		t.Errorf("the secret is in %s", said)
+	if text := strings.Join(outline(contents), "\n"); strings.Contains(text, secret) {
+		t.Errorf("the secret is in %s", text)
 	}
 }
 
 func TestWhatIsNoPlanIsRefused(t *testing.T) {
-	for text, says := range map[string]string{
+	for text, wantText := range map[string]string{
 		"Terraform will perform":    "terraform show -json",
 		`{"format_version": "2.0"}`: "plans of version 1",
 		`{}`:                        "plans of version 1",
 	} {
-		if _, err := readPlan(t, []byte(text)); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := readPlan(t, []byte(text)); err == nil || !strings.Contains(err.Error(), wantText) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

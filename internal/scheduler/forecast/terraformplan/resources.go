@@ -35,6 +35,7 @@ var typedResources = map[string]typed{
 	"kubernetes_daemonset":               {"apps/v1", "DaemonSet", reflect.TypeFor[appsv1.DaemonSet]()},
 	"kubernetes_daemon_set":              {"apps/v1", "DaemonSet", reflect.TypeFor[appsv1.DaemonSet]()},
 	"kubernetes_namespace":               {"v1", "Namespace", reflect.TypeFor[corev1.Namespace]()},
+	"kubernetes_service_account":         {"v1", "ServiceAccount", reflect.TypeFor[corev1.ServiceAccount]()},
 	"kubernetes_service":                 {"v1", "Service", reflect.TypeFor[corev1.Service]()},
 	"kubernetes_limit_range":             {"v1", "LimitRange", reflect.TypeFor[corev1.LimitRange]()},
 	"kubernetes_resource_quota":          {"v1", "ResourceQuota", reflect.TypeFor[corev1.ResourceQuota]()},

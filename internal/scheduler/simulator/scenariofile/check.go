@@ -194,13 +194,40 @@ func (c *checker) checkAge() {
 	}
 }
 
+func (c *checker) checkPodFault(path string, f Fault) {
+	at := slices.IndexFunc(c.s.Jobs, func(j Job) bool { return j.Name == f.Job && j.Repeat == nil })
+	switch {
+	case at < 0:
+		c.problem(below(path, "job"), "%q is no job of this file that is submitted once", f.Job)
+	case f.Master && c.s.Jobs[at].Elastic == nil:
+		c.problem(below(path, "master"), "%q has no master: it is a gang", f.Job)
+	}
+}
+
 func (c *checker) checkFaults() {
 	for i, f := range c.s.Faults {
 		path := fmt.Sprintf("faults[%d]", i)
-		if f.Node == "" {
-			c.problem(path, "names no node")
-		} else if c.s.Trace == nil || len(c.s.Nodes) > 0 {
+		kinds := 0
+		for _, is := range []bool{f.Node != "", f.Job != "", f.APIServer} {
+			if is {
+				kinds++
+			}
+		}
+		switch {
+		case kinds == 0:
+			c.problem(path, "names no node and no job, and apiServer is not true")
+		case kinds > 1:
+			c.problem(path, "sets more than one of node, job and apiServer")
+		case f.Node != "" && (c.s.Trace == nil || len(c.s.Nodes) > 0):
 			c.known(below(path, "node"), f.Node, "node", c.nodes)
+		case f.Job != "":
+			c.checkPodFault(path, f)
+		}
+		if f.Returns > 0 && f.Node == "" {
+			c.problem(below(path, "returns"), "belongs to a node; a pod is replaced by its job, and an API server starts again by itself")
+		}
+		if f.Job == "" && (f.Master || f.Kill) {
+			c.problem(path, "master and kill belong to a job")
 		}
 	}
 	if f := c.s.Failures; f != nil {
@@ -209,9 +236,6 @@ func (c *checker) checkFaults() {
 		}
 		if f.Repair == 0 {
 			c.problem("failures.repair", "must be more than 0; without nodes that come back nothing is left in the end")
-		}
-		if c.s.Until == 0 {
-			c.s.Until = MaxDuration
 		}
 	}
 }

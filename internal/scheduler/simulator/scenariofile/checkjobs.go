@@ -127,7 +127,7 @@ func (c *checker) elastic(path string, e *Elastic) (pods int) {
 	c.speed(below(path, "speed"), &e.Speed)
 	c.pod(below(path, "master"), &e.Master)
 	c.pod(below(path, "workers"), &w.Pod)
-	c.known(below(path, "workers.floorPriorityClass"), w.MinPriorityClass, "priority class", c.classes)
+	c.known(below(path, "workers.minPriorityClass"), w.MinPriorityClass, "priority class", c.classes)
 	c.topology(path, e.Topology, e.Queue != nil, w.Min, "workers.min")
 	if q := e.Queue; q != nil {
 		if q.Name == "" {
@@ -135,7 +135,7 @@ func (c *checker) elastic(path string, e *Elastic) (pods int) {
 		}
 		c.known(below(path, "queue.name"), q.Name, "local queue", c.queues)
 		c.known(below(path, "queue.priorityClass"), q.PriorityClass, "workload priority class", c.workloadClasses)
-		c.known(below(path, "queue.floorPriorityClass"), q.MinPriorityClass, "workload priority class", c.workloadClasses)
+		c.known(below(path, "queue.minPriorityClass"), q.MinPriorityClass, "workload priority class", c.workloadClasses)
 	}
 	for i, r := range e.Resize {
 		at := fmt.Sprintf("%s.resize[%d]", path, i)

@@ -74,6 +74,24 @@ func (g *NodeGroup) Complete() {
 	}
 }
 
+// LevelsOf are the levels above the host that divide a node with these labels, from the widest: of the topology that divides
+// it most finely.
+func (s *Scenario) LevelsOf(labels map[string]string) []string {
+	var finest []string
+	for _, t := range s.Topologies {
+		var all []string
+		for _, level := range t.Levels {
+			if labels[level.NodeLabel] != "" && level.NodeLabel != corev1.LabelHostname {
+				all = append(all, level.NodeLabel)
+			}
+		}
+		if len(all) > len(finest) {
+			finest = all
+		}
+	}
+	return finest
+}
+
 // Domain is the value of a label of Domains on the group's n-th node, from 0.
 func (g NodeGroup) Domain(label string, n int) string {
 	values := g.Domains[label]

@@ -146,12 +146,12 @@ func position(text []byte, at int) place {
 
 // syntax reports text that is not YAML. The parser gives the line; the column is that of the line's first letter.
 func (d *decoder) syntax(text []byte, err error) {
-	said := strings.TrimPrefix(err.Error(), "yaml: ")
+	message := strings.TrimPrefix(err.Error(), "yaml: ")
 	line := 1
-	if rest, ok := strings.CutPrefix(said, "line "); ok {
+	if rest, ok := strings.CutPrefix(message, "line "); ok {
 		if number, what, ok := strings.Cut(rest, ": "); ok {
 			if n, err := strconv.Atoi(number); err == nil {
-				line, said = n, what
+				line, message = n, what
 			}
 		}
 	}
@@ -160,5 +160,5 @@ func (d *decoder) syntax(text []byte, err error) {
 		at.column = 1 + len(lines[line-1]) - len(bytes.TrimLeft(lines[line-1], " \t"))
 	}
 	d.places[""] = at
-	d.problem("", "is not YAML: %s", said)
+	d.problem("", "is not YAML: %s", message)
 }

@@ -96,6 +96,12 @@ var refusals = map[string]struct{ text, want string }{
 	"more domains than nodes":               {"nodes: [{name: n, allocatable: {cpu: \"1\"}, domains: {rack: [a, b]}}]\njobs: [{name: j, gang: {runs: 1m}}]\n", "nodes[0].domains.rack has 2 values for 1 nodes"},
 	"hosts as domains of their own":         {"nodes: [{name: n, allocatable: {cpu: \"1\"}, domains: {kubernetes.io/hostname: [a]}}]\njobs: [{name: j, gang: {runs: 1m}}]\n", "is a label that the nodes have already"},
 	"a fault of a node that there is not":   {minimal + "faults: [{at: 1s, node: m}]\n", `s.yaml:3:25: faults[0].node is "m"; there is no node of that name`},
+	"a fault of nothing":                    {minimal + "faults: [{at: 1s}]\n", "faults[0] names no node and no job, and apiServer is not true"},
+	"a fault of a node and of a job":        {minimal + "faults: [{at: 1s, node: n, job: j}]\n", "faults[0] sets more than one of node, job and apiServer"},
+	"a fault of a job that there is not":    {minimal + "faults: [{at: 1s, job: k}]\n", "faults[0].job \"k\" is no job of this file that is submitted once"},
+	"a fault of the master of a gang":       {minimal + "faults: [{at: 1s, job: j, master: true}]\n", "faults[0].master \"j\" has no master: it is a gang"},
+	"a pod that returns":                    {minimal + "faults: [{at: 1s, job: j, returns: 1s}]\n", "faults[0].returns belongs to a node"},
+	"a node that is killed":                 {minimal + "faults: [{at: 1s, node: n, kill: true}]\n", "faults[0] master and kill belong to a job"},
 	"a trace of no format":                  {"trace: {format: lsf, jobs: a, nodes: b}\n", `s.yaml:1:17: trace.format is "lsf"`},
 	"a pod that stops after it was stopped": {"nodes: [{name: n, allocatable: {cpu: \"1\"}}]\njobs: [{name: j, gang: {runs: 1m, terminationGracePeriod: 1s, stops: 2s}}]\n", "s.yaml:2:70: jobs[0].gang.stops is longer than the termination grace period of 1s"},
 }

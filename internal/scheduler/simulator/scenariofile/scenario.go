@@ -19,7 +19,7 @@ import (
 type Scenario struct {
 	// Name of the scenario, its title.
 	Name string `json:"name"`
-	// Description says what it shows.
+	// Description is what it shows.
 	Description string `json:"description"`
 	// Seed of the random numbers; another seed is another run of the same scenario.
 	Seed uint64 `json:"seed"`
@@ -171,7 +171,7 @@ type Pod struct {
 	NodeSelector map[string]string   `json:"nodeSelector"`
 	Tolerations  []corev1.Toleration `json:"tolerations"`
 	Affinity     *corev1.Affinity    `json:"affinity"`
-	// TerminationGracePeriod is how long it may continue after it was asked to end; nil: 30s.
+	// TerminationGracePeriod is how long it may continue after it was signalled to end; nil: 30s.
 	TerminationGracePeriod *Duration `json:"terminationGracePeriod"`
 	// Starts is how long it takes from being bound to a node until it runs: image, volumes, process.
 	Starts Duration `json:"starts"`
@@ -230,7 +230,7 @@ type Workers struct {
 	Max int `json:"max"`
 	Pod `json:",inline"`
 	// MinPriorityClass is kube-scheduler's class of the first Min workers; "" is PriorityClass.
-	MinPriorityClass string `json:"floorPriorityClass"`
+	MinPriorityClass string `json:"minPriorityClass"`
 	// Joins is how long a running worker takes until it computes: data, connection, state.
 	Joins Duration `json:"joins"`
 }
@@ -257,7 +257,7 @@ type ElasticQueue struct {
 	// WorkloadPriorityClass of each worker above the minimum.
 	PriorityClass string `json:"priorityClass"`
 	// MinPriorityClass is the WorkloadPriorityClass of master and minimum workers; "" is PriorityClass.
-	MinPriorityClass string `json:"floorPriorityClass"`
+	MinPriorityClass string `json:"minPriorityClass"`
 }
 
 // Resize is a new size of an elastic job.
@@ -267,12 +267,22 @@ type Resize struct {
 	Max int      `json:"max"`
 }
 
-// Fault is the loss of a node: its pods end at once, as when a cloud's node controller deletes the Node object.
+// Fault is the loss of a node, of a pod of a job, or of the API server; one of Node, Job and APIServer is set.
 type Fault struct {
-	At   Duration `json:"at"`
-	Node string   `json:"node"`
+	At Duration `json:"at"`
+	// Node is lost: its pods end at once, as when a cloud's node controller deletes the Node object.
+	Node string `json:"node"`
 	// Returns is how long it stays away; 0: for ever.
 	Returns Duration `json:"returns"`
+	// Job loses its running pod with the lowest number, of an elastic job a worker: it is deleted.
+	Job string `json:"job"`
+	// Master selects the master of an elastic job instead.
+	Master bool `json:"master"`
+	// Kill deletes the pod without a grace period.
+	Kill bool `json:"kill"`
+	// APIServer is killed, and starts again. A simulation has none, so that this has no effect there; on a cluster it must
+	// have none on the jobs either.
+	APIServer bool `json:"apiServer"`
 }
 
 // Stage is a caption in the log and in the picture.

@@ -86,7 +86,7 @@ func (t *table) next() error {
 	return nil
 }
 
-// syntax says where the file is no CSV.
+// syntax reports where the file is no CSV.
 func (t *table) syntax(err error) error {
 	var parse *csv.ParseError
 	if errors.As(err, &parse) {
@@ -99,13 +99,13 @@ func (t *table) syntax(err error) error {
 	return fmt.Errorf("%s:%d:%d: %w", t.path, line, column, err)
 }
 
-// wrong says what is wrong with a field.
+// wrong reports what is wrong with a field.
 func (t *table) wrong(name, format string, args ...any) error {
 	line, column := t.csv.FieldPos(t.column[name])
 	return fmt.Errorf("%s:%d:%d: %s %s", t.path, line, column, name, fmt.Sprintf(format, args...))
 }
 
-// at says where a row is that something is wrong with.
+// at reports where a row is that something is wrong with.
 func (t *table) at(err error) error {
 	if err == nil {
 		return nil

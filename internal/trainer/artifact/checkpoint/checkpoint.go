@@ -51,7 +51,7 @@ const (
 	keySHA256      = "sha256"
 )
 
-// Is says by a file's metadata whether it is meant to be a checkpoint, of this version or another one.
+// Is reports by a file's metadata whether it is meant to be a checkpoint, of this version or another one.
 func Is(metadata map[string]string) bool {
 	return strings.HasPrefix(metadata[keyFormat], "elastic-trainer checkpoint ")
 }

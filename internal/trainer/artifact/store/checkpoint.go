@@ -80,7 +80,7 @@ func (d Directory) SaveCheckpoint(ctx context.Context, name master.CheckpointNam
 	return nil
 }
 
-// WithdrawCheckpoints implements master.Store. They stay where they are, for whoever looks for the fault.
+// WithdrawCheckpoints implements master.Store. They stay where they are, to help find the fault.
 func (d Directory) WithdrawCheckpoints(_ context.Context, lineage string, steps []int64) (paths []string, err error) {
 	dir := d.checkpoints(lineage)
 	for _, step := range steps {

@@ -108,7 +108,7 @@ func (d Directory) SaveReport(ctx context.Context, name master.ReportName, page 
 	return filepath.Join(dir, ReportFile), replace(ctx, dir, ReportFile, page, check)
 }
 
-// fileMode is what finished files have: whoever uses a model need not be the user who trained it.
+// fileMode is what finished files have: the user of a model need not be the one who trained it.
 const fileMode = 0o644
 
 // Replace puts a file in the place of the one with that name, whole or not at all.

@@ -24,7 +24,7 @@ import (
 // DefaultRecordsPerFile is what ElasticDL's generator wrote into a file.
 const DefaultRecordsPerFile = 16384
 
-// Output says where and how records are written.
+// Output defines where and how records are written.
 type Output struct {
 	Dir string // made when it is not there
 	// Format is dataset.RecordIO ("" means it; files data-0000, data-0001, …), dataset.TFRecord (data-0000.tfrecord, …) or
@@ -121,7 +121,7 @@ func Convert(ctx context.Context, from data.Spec, lo, hi int64, out Output) (pat
 	return paths, nil
 }
 
-// readRecords is how many records are asked for at once.
+// readRecords is how many records are read at once.
 const readRecords = 256
 
 // eachRecord calls visit with records lo … hi−1, counted over all files.

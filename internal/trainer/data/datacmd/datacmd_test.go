@@ -200,7 +200,7 @@ func TestNothingIsLost(t *testing.T) {
 		if _, err := datacmd.Synth(ctx, dataset.Digits, 10, 1, datacmd.Output{Dir: filepath.Join(dir, "records")}); err != nil {
 			t.Fatal(err)
 		}
-		for says, c := range map[string]struct {
+		for wantText, c := range map[string]struct {
 			from data.Spec
 			out  datacmd.Output
 		}{
@@ -212,8 +212,8 @@ func TestNothingIsLost(t *testing.T) {
 			"use positive numbers":     {data.Spec{Path: "synthetic://digits"}, datacmd.Output{RecordsPerFile: -1}},
 		} {
 			c.out.Dir = filepath.Join(dir, "out")
-			if _, err := datacmd.Convert(ctx, c.from, 0, -1, c.out); err == nil || !strings.Contains(err.Error(), says) {
-				t.Errorf("%v, want %q", err, says)
+			if _, err := datacmd.Convert(ctx, c.from, 0, -1, c.out); err == nil || !strings.Contains(err.Error(), wantText) {
+				t.Errorf("%v, want %q", err, wantText)
 			}
 		}
 	})
@@ -353,9 +353,9 @@ func TestInspectAndVerify(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
-		path string
-		says []string
-		not  string
+		path     string
+		wantText []string
+		not      string
 	}{
 		"RecordIO of the bytes codec": {asBytes, []string{"data-0001", "2 files", "gzip", "3144 bytes", "codec bytes", "as ElasticDL wrote MNIST", "label        [", "300 records, which is 6 ranges of 50"}, "which is 3 ranges"},
 		"RecordIO of tf_example":      {asExample, []string{"codec tf_example", `"image" float_list of 784`, `"label" int64_list of 1`, "label        ["}, "note:"},
@@ -369,7 +369,7 @@ func TestInspectAndVerify(t *testing.T) {
 			if err := datacmd.Inspect(ctx, data.Spec{Path: c.path}, datacmd.InspectOptions{RecordsPerTask: 50}, &text); err != nil {
 				t.Fatal(err)
 			}
-			for _, want := range append(c.says, "fingerprint") {
+			for _, want := range append(c.wantText, "fingerprint") {
 				if !strings.Contains(text.String(), want) {
 					t.Errorf("it does not say %q:\n%s", want, text.String())
 				}
@@ -403,7 +403,7 @@ func TestInspectAndVerify(t *testing.T) {
 		for name, c := range map[string]struct {
 			good, bad string // names of files
 			make      func(t *testing.T, dir string)
-			says      string
+			wantText  string
 			spec      data.Spec
 		}{
 			"a TFRecord file that ends early": {"data-0000.tfrecord", "data-0001.tfrecord", func(t *testing.T, dir string) {
@@ -440,8 +440,8 @@ func TestInspectAndVerify(t *testing.T) {
 				c.make(t, c.spec.Path)
 				var text strings.Builder
 				err := datacmd.Verify(ctx, c.spec, nil, &text)
-				if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), filepath.Join(c.spec.Path, c.bad)) || !strings.Contains(text.String(), c.bad+": NOT RIGHT") {
-					t.Errorf("%v; want %q\n%s", err, c.says, text.String())
+				if err == nil || !strings.Contains(err.Error(), c.wantText) || !strings.Contains(err.Error(), filepath.Join(c.spec.Path, c.bad)) || !strings.Contains(text.String(), c.bad+": NOT RIGHT") {
+					t.Errorf("%v; want %q\n%s", err, c.wantText, text.String())
 				}
 				if c.good != "" && !strings.Contains(text.String(), c.good+": ") {
 					t.Errorf("nothing is said of %s:\n%s", c.good, text.String())

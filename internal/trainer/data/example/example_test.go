@@ -103,7 +103,7 @@ func TestRefusals(t *testing.T) {
 	for name, c := range map[string]struct {
 		features []graph.Feature
 		record   []byte
-		says     string
+		wantText string
 	}{
 		"a missing feature":               {ints, message(entry("y", field(2, plainFloat(1)))), `feature "x" is missing; the record holds "y" (float_list of 1)`},
 		"no feature at all":               {ints, nil, `the record holds no features`},
@@ -120,8 +120,8 @@ func TestRefusals(t *testing.T) {
 	} {
 		t.Run(name+" is refused by name", func(t *testing.T) {
 			err := example.NewDecoder(c.features).Decode(c.record, make(graph.Example, 1))
-			if err == nil || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("%v, want %q", err, c.says)
+			if err == nil || !strings.Contains(err.Error(), c.wantText) {
+				t.Errorf("%v, want %q", err, c.wantText)
 			}
 		})
 	}

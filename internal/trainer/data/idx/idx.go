@@ -181,10 +181,10 @@ func openPart(ctx context.Context, file File) (part, error) {
 	return p, nil
 }
 
-// IsCompressed says by its name whether a file is gzip-compressed.
+// IsCompressed reports by its name whether a file is gzip-compressed.
 func IsCompressed(path string) bool { return strings.HasSuffix(path, ".gz") }
 
-// Compressed says that reading any record decompresses all before it.
+// Compressed reports that reading any record decompresses all before it.
 func (p *Pair) Compressed() bool { return p.images.compressed || p.labels.compressed }
 
 // RecordBytes is the size of a record: the pixels and one byte of label.
@@ -272,7 +272,7 @@ func (p part) read(ctx context.Context, b *batch, from, to int, last bool) error
 	return nil
 }
 
-// readBytes is how much is asked for at once.
+// readBytes is how much is read at once.
 const readBytes = 1 << 20
 
 // decompress reads a compressed file from its beginning.

@@ -77,28 +77,28 @@ func TestBadPairs(t *testing.T) {
 		images, labels []byte
 		gz             bool
 		kind           error
-		says           string
+		wantText       string
 	}{
-		"images cut off":                          {images: imagesFile()[:40], kind: idx.ErrDamaged, says: "offset 16: [5 2 3] unsigned bytes need a file of 46 bytes, and it has 40"},
-		"images with bytes behind":                {images: append(imagesFile(), 0), kind: idx.ErrDamaged, says: "has 47"},
-		"labels cut off":                          {labels: labelsFile()[:11], kind: idx.ErrDamaged, says: "labels"},
-		"a header cut off":                        {images: imagesFile()[:9], kind: idx.ErrDamaged, says: "header is not whole"},
-		"an empty file":                           {images: []byte{}, kind: idx.ErrDamaged, says: "offset 0"},
-		"text":                                    {images: []byte("pixel0,pixel1,pixel2"), kind: idx.ErrForeign, says: "70 69 78 65"},
-		"floats":                                  {images: []byte{0, 0, 0x0d, 1, 0, 0, 0, 1, 0, 0, 0, 0}, kind: idx.ErrForeign, says: "element type 0x0d"},
-		"labels in the place of images":           {images: labelsFile(), kind: idx.ErrForeign, says: "1 dimensions where images"},
-		"images in the place of labels":           {labels: imagesFile(), kind: idx.ErrForeign, says: "3 dimensions where labels"},
-		"five dimensions":                         {images: []byte{0, 0, 8, 5}, kind: idx.ErrForeign, says: "5 dimensions"},
-		"images without pixels":                   {images: idx.AppendHeader(nil, 5, 0, 3), kind: idx.ErrForeign, says: "dimension 1 is 0"},
-		"images of too many pixels":               {images: idx.AppendHeader(nil, 5, 1<<20, 1<<20), kind: idx.ErrForeign, says: "dimension 2"},
-		"a plain file that claims petabytes":      {images: huge, kind: idx.ErrDamaged, says: "need a file of"},
-		"other numbers of images and labels":      {labels: append(idx.AppendHeader(nil, 4), 1, 2, 3, 4), says: "5 images, and its labels"},
-		"compressed images cut off":               {images: datatest.Gzip(imagesFile())[:40], labels: datatest.Gzip(labelsFile()), gz: true, kind: idx.ErrDamaged, says: "images"},
-		"compressed images that hold less":        {images: datatest.Gzip(imagesFile()[:40]), labels: datatest.Gzip(labelsFile()), gz: true, kind: idx.ErrDamaged, says: "offset 40: it ends in record 4 of 5"},
-		"compressed images that hold more":        {images: datatest.Gzip(append(imagesFile(), 1)), labels: datatest.Gzip(labelsFile()), gz: true, kind: idx.ErrDamaged, says: "it should end here"},
-		"a compressed file that claims megabytes": {images: datatest.Gzip(idx.AppendHeader(nil, 1000, 100, 100)), labels: datatest.Gzip(labelsFile()), gz: true, kind: idx.ErrDamaged, says: "cannot come from a compressed file"},
-		"a compressed file that claims petabytes": {images: datatest.Gzip(huge), labels: datatest.Gzip(labelsFile()), gz: true, says: "decompress it"},
-		"plain images under a name with .gz":      {images: imagesFile(), labels: datatest.Gzip(labelsFile()), gz: true, kind: idx.ErrDamaged, says: "not a gzip file"},
+		"images cut off":                          {images: imagesFile()[:40], kind: idx.ErrDamaged, wantText: "offset 16: [5 2 3] unsigned bytes need a file of 46 bytes, and it has 40"},
+		"images with bytes behind":                {images: append(imagesFile(), 0), kind: idx.ErrDamaged, wantText: "has 47"},
+		"labels cut off":                          {labels: labelsFile()[:11], kind: idx.ErrDamaged, wantText: "labels"},
+		"a header cut off":                        {images: imagesFile()[:9], kind: idx.ErrDamaged, wantText: "header is not whole"},
+		"an empty file":                           {images: []byte{}, kind: idx.ErrDamaged, wantText: "offset 0"},
+		"text":                                    {images: []byte("pixel0,pixel1,pixel2"), kind: idx.ErrForeign, wantText: "70 69 78 65"},
+		"floats":                                  {images: []byte{0, 0, 0x0d, 1, 0, 0, 0, 1, 0, 0, 0, 0}, kind: idx.ErrForeign, wantText: "element type 0x0d"},
+		"labels in the place of images":           {images: labelsFile(), kind: idx.ErrForeign, wantText: "1 dimensions where images"},
+		"images in the place of labels":           {labels: imagesFile(), kind: idx.ErrForeign, wantText: "3 dimensions where labels"},
+		"five dimensions":                         {images: []byte{0, 0, 8, 5}, kind: idx.ErrForeign, wantText: "5 dimensions"},
+		"images without pixels":                   {images: idx.AppendHeader(nil, 5, 0, 3), kind: idx.ErrForeign, wantText: "dimension 1 is 0"},
+		"images of too many pixels":               {images: idx.AppendHeader(nil, 5, 1<<20, 1<<20), kind: idx.ErrForeign, wantText: "dimension 2"},
+		"a plain file that claims petabytes":      {images: huge, kind: idx.ErrDamaged, wantText: "need a file of"},
+		"other numbers of images and labels":      {labels: append(idx.AppendHeader(nil, 4), 1, 2, 3, 4), wantText: "5 images, and its labels"},
+		"compressed images cut off":               {images: datatest.Gzip(imagesFile())[:40], labels: datatest.Gzip(labelsFile()), gz: true, kind: idx.ErrDamaged, wantText: "images"},
+		"compressed images that hold less":        {images: datatest.Gzip(imagesFile()[:40]), labels: datatest.Gzip(labelsFile()), gz: true, kind: idx.ErrDamaged, wantText: "offset 40: it ends in record 4 of 5"},
+		"compressed images that hold more":        {images: datatest.Gzip(append(imagesFile(), 1)), labels: datatest.Gzip(labelsFile()), gz: true, kind: idx.ErrDamaged, wantText: "it should end here"},
+		"a compressed file that claims megabytes": {images: datatest.Gzip(idx.AppendHeader(nil, 1000, 100, 100)), labels: datatest.Gzip(labelsFile()), gz: true, kind: idx.ErrDamaged, wantText: "cannot come from a compressed file"},
+		"a compressed file that claims petabytes": {images: datatest.Gzip(huge), labels: datatest.Gzip(labelsFile()), gz: true, wantText: "decompress it"},
+		"plain images under a name with .gz":      {images: imagesFile(), labels: datatest.Gzip(labelsFile()), gz: true, kind: idx.ErrDamaged, wantText: "not a gzip file"},
 	} {
 		t.Run("refused with file and offset: "+name, func(t *testing.T) {
 			end := ""
@@ -115,8 +115,8 @@ func TestBadPairs(t *testing.T) {
 			if err == nil {
 				_, err = pair.Read(t.Context(), 0, pair.Records)
 			}
-			if err == nil || c.kind != nil && !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "dir/") {
-				t.Errorf("%v\nwant %v, saying %q", err, c.kind, c.says)
+			if err == nil || c.kind != nil && !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.wantText) || !strings.Contains(err.Error(), "dir/") {
+				t.Errorf("%v\nwant %v, saying %q", err, c.kind, c.wantText)
 			}
 		})
 	}

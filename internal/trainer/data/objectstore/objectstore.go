@@ -40,7 +40,7 @@ type Location struct {
 // String is the URL.
 func (l Location) String() string { return l.Scheme + "://" + l.Bucket + "/" + l.Key }
 
-// Is says by its beginning whether a path is of an object store.
+// Is reports by its beginning whether a path is of an object store.
 func Is(path string) bool {
 	return strings.HasPrefix(path, "s3://") || strings.HasPrefix(path, "gs://")
 }

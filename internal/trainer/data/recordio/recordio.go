@@ -41,7 +41,7 @@ var (
 	ErrChanged = errors.New("the file was changed while it was in use; data must stay as it is during a run")
 )
 
-// Compressor says how a chunk's payload is compressed.
+// Compressor defines how a chunk's payload is compressed.
 type Compressor uint32
 
 // The compressors of the layout.

@@ -160,9 +160,9 @@ func TestBadFiles(t *testing.T) {
 	}
 	pyrecordio2 = append(pyrecordio2, "\x03\x00\x00\x00abc"...)
 	for name, c := range map[string]struct {
-		file []byte
-		kind error
-		says []string
+		file     []byte
+		kind     error
+		wantText []string
 	}{
 		"a payload that was cut off":                      {good[:len(good)-1], recordio.ErrDamaged, []string{`"file"`, "offset 27", "ends at 55, and the file at 54"}},
 		"a header that was cut off":                       {good[:second+7], recordio.ErrDamaged, []string{"offset 27", "7 bytes into the 20-byte header"}},
@@ -188,7 +188,7 @@ func TestBadFiles(t *testing.T) {
 			if !errors.Is(err, c.kind) {
 				t.Fatalf("%v, want %v", err, c.kind)
 			}
-			for _, text := range c.says {
+			for _, text := range c.wantText {
 				if !strings.Contains(err.Error(), text) {
 					t.Errorf("%q does not say %q", err, text)
 				}

@@ -109,8 +109,8 @@ func (r onlyFrom) ReadAt(b []byte, at int64) (int, error) {
 
 func TestBadFiles(t *testing.T) {
 	for name, c := range map[string]struct {
-		text string
-		says string
+		text     string
+		wantText string
 	}{
 		"an empty file":                      {"", "no header row"},
 		"a file of empty lines":              {"\n\n", "no header row"},
@@ -126,8 +126,8 @@ func TestBadFiles(t *testing.T) {
 	} {
 		t.Run("refused with file and line: "+name, func(t *testing.T) {
 			_, _, err := rowsOf(c.text)
-			if !errors.Is(err, table.ErrMalformed) || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), `"file"`) {
-				t.Errorf("%v; want %q", err, c.says)
+			if !errors.Is(err, table.ErrMalformed) || !strings.Contains(err.Error(), c.wantText) || !strings.Contains(err.Error(), `"file"`) {
+				t.Errorf("%v; want %q", err, c.wantText)
 			}
 		})
 	}
@@ -226,7 +226,7 @@ func TestTypes(t *testing.T) {
 			t.Errorf("%v, want %v", got, want)
 		}
 	})
-	for name, c := range map[string]struct{ row, says string }{
+	for name, c := range map[string]struct{ row, wantText string }{
 		"an empty number":                   {"setosa,,0,0,,1,1,1,1", `column "y_0": "" is empty`},
 		"text where a number should be":     {"setosa,0,0,0,,1,many,1,1", `column "x": "many" is no finite decimal number`},
 		"a number that is none":             {"setosa,0,0,0,,1,NaN,1,1", `"NaN" is no finite`},
@@ -238,15 +238,15 @@ func TestTypes(t *testing.T) {
 		"a cell that is a novel is cut off": {"setosa,0,0,0,,1," + strings.Repeat("z", 99) + ",1,1", strings.Repeat("z", 40) + "…"},
 	} {
 		t.Run("refused with the column: "+name, func(t *testing.T) {
-			if _, err := decode(header+c.row+"\n", features, o); !errors.Is(err, table.ErrType) || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("%v; want %q", err, c.says)
+			if _, err := decode(header+c.row+"\n", features, o); !errors.Is(err, table.ErrType) || !strings.Contains(err.Error(), c.wantText) {
+				t.Errorf("%v; want %q", err, c.wantText)
 			}
 		})
 	}
 	for name, c := range map[string]struct {
-		header string
-		o      table.Options
-		says   string
+		header   string
+		o        table.Options
+		wantText string
 	}{
 		"a feature without a column":          {"x,y_0,y_1,y_2,pixel_0,pixel_1,species\n", o, `feature "age" (int32[1]) needs a column "age", and the header has`},
 		"an element without a column":         {"age,x,y_0,y_2,pixel_0,pixel_1,species\n", o, `needs a column "y_1"`},
@@ -255,8 +255,8 @@ func TestTypes(t *testing.T) {
 		"a word that is given twice":          {"a\n", table.Options{Words: map[string][]string{"a": {"x", "x"}}}, `"x" is given twice`},
 	} {
 		t.Run("refused: "+name, func(t *testing.T) {
-			if _, err := decode(c.header, features, c.o); err == nil || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("%v; want %q", err, c.says)
+			if _, err := decode(c.header, features, c.o); err == nil || !strings.Contains(err.Error(), c.wantText) {
+				t.Errorf("%v; want %q", err, c.wantText)
 			}
 		})
 	}

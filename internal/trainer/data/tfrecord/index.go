@@ -15,7 +15,7 @@ const chunkBytes = 256 << 10
 
 // Options say how an index is made.
 type Options struct {
-	// ReadBytes is how much of a compressed file is asked for at once. 0 means 1 MiB. A plain file is asked for 16 bytes
+	// ReadBytes is how much of a compressed file is read at once. 0 means 1 MiB. Of a plain file, it reads 16 bytes
 	// of every record, and r may read ahead for that.
 	ReadBytes int
 	// WholeBytes is up to which size, decompressed, a compressed file becomes one chunk, so that it is decompressed once
@@ -93,7 +93,7 @@ func (x *Index) stream(r io.ReaderAt, name string) (io.Reader, error) {
 }
 
 // forward reads a file from front to back, skipping what is not needed. Both return io.EOF at the end, and
-// io.ErrUnexpectedEOF where the file ends within what was asked for.
+// io.ErrUnexpectedEOF where the file ends within the requested range.
 type forward interface {
 	read(b []byte) error
 	skip(n int64) error
@@ -155,7 +155,7 @@ func (x *Index) readError(name string, offset int64, err error) error {
 	return failure(name, offset, err, "reading it")
 }
 
-// seeker reads what is asked for, and hops over the rest.
+// seeker reads the requested ranges, and skips the rest.
 type seeker struct {
 	r      io.ReaderAt
 	size   int64

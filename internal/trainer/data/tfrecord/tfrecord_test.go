@@ -127,9 +127,9 @@ func TestBadFiles(t *testing.T) {
 	}
 	zipped := datatest.TFRecord(t, tfrecord.Gzip, []byte("abc"), []byte("de"))
 	for name, c := range map[string]struct {
-		file []byte
-		kind error
-		says []string
+		file     []byte
+		kind     error
+		wantText []string
 	}{
 		"a record that was cut off":         {good[:len(good)-1], tfrecord.ErrDamaged, []string{`"file"`, "offset 19", "within its 2 bytes"}},
 		"a length that was cut off":         {good[:24], tfrecord.ErrDamaged, []string{"offset 19", "within its length"}},
@@ -151,7 +151,7 @@ func TestBadFiles(t *testing.T) {
 			if !errors.Is(err, c.kind) {
 				t.Fatalf("%v, want %v", err, c.kind)
 			}
-			for _, text := range c.says {
+			for _, text := range c.wantText {
 				if !strings.Contains(err.Error(), text) {
 					t.Errorf("%q does not say %q", err, text)
 				}
@@ -177,11 +177,11 @@ func python(t *testing.T, verb string, c tfrecord.Compression, input []byte) []b
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "python3", "testdata/tfrecord.py", verb, c.String())
 	cmd.Stdin = bytes.NewReader(input)
-	var complaint bytes.Buffer
-	cmd.Stderr = &complaint
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
 	output, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("python3: %v\n%s", err, complaint.Bytes())
+		t.Fatalf("python3: %v\n%s", err, stderr.Bytes())
 	}
 	return output
 }

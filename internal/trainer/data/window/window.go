@@ -40,5 +40,5 @@ func (w *Reader) ReadAt(b []byte, at int64) (int, error) {
 	if got := copy(b, w.window); got < len(b) {
 		return got, err
 	}
-	return len(b), nil // what is behind b is missed when it is asked for
+	return len(b), nil // what is behind b is missed when it is requested
 }

@@ -25,7 +25,7 @@ func (c *counting) ReadAt(b []byte, at int64) (int, error) {
 func TestItReadsLikeTheFile(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		file := bytes.NewReader(rapid.SliceOfN(rapid.Byte(), 0, 200).Draw(t, "file"))
-		// The file may have shrunk since its size was asked for.
+		// The file may have shrunk since its size was requested.
 		w := window.New(file, file.Size()+int64(rapid.IntRange(0, 5).Draw(t, "shrunk")), rapid.IntRange(1, 64).Draw(t, "window"))
 		for range rapid.IntRange(1, 30).Draw(t, "reads") {
 			at, n := int64(rapid.IntRange(0, 210).Draw(t, "at")), rapid.IntRange(0, 80).Draw(t, "bytes")

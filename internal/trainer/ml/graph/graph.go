@@ -214,7 +214,7 @@ type Model struct {
 	Metrics   []Metric  `json:"metrics,omitempty"`
 	Feed      Feed      `json:"feed"`
 
-	// SumOfLosses says that the gradient of a minibatch is that of the sum of its records' losses, not of their mean. The
+	// SumOfLosses means that the gradient of a minibatch is that of the sum of its records' losses, not of their mean. The
 	// gradient of a step is the mean of its minibatches', each weighted with its number of records.
 	SumOfLosses bool `json:"sum_of_losses,omitempty"`
 	// LearningRates replaces the optimizer's learning rate; nil keeps it.
@@ -262,19 +262,19 @@ type Transform struct {
 	Value float64 `json:"value"`
 }
 
-// Column says how one feature becomes one model input: converted to float32, then transformed, elements in order; that
-// of an integer input is the numbers as they are, and has no transforms. An input that is made of several features, or
-// by steps, has Parts instead of a Feature.
+// Column defines how one feature becomes one model input: converted to float32, then transformed, elements in order;
+// that of an integer input is the numbers as they are, and has no transforms. An input that is made of several
+// features, or by steps, has Parts instead of a Feature.
 type Column struct {
 	Feature    string      `json:"feature,omitempty"`
 	Transforms []Transform `json:"transforms,omitempty"`
 	Integer    bool        `json:"integer,omitempty"` // the input is
 
 	Parts []Part `json:"parts,omitempty"`
-	// Weights says that the input is not the parts' values but their weights in a sum: 0 of those that are missing, and of
-	// the others 1 ("sum"), one by their number ("mean") or by its root ("sqrtn"), in a record.
+	// Weights means that the input is not the parts' values but their weights in a sum: 0 of those that are missing, and
+	// of the others 1 ("sum"), one by their number ("mean") or by its root ("sqrtn"), in a record.
 	Weights string `json:"weights,omitempty"`
-	// Sparse says of an integer input that has Weights beside it that numbers below 0 are missing.
+	// Sparse means for an integer input that has Weights beside it that numbers below 0 are missing.
 	Sparse bool `json:"sparse,omitempty"`
 }
 
@@ -319,7 +319,7 @@ const (
 	NotZero    = "not_zero"  // 1 or 0
 )
 
-// Feed says how records become a minibatch. Features includes the label. Exactly one of Columns (traced from
+// Feed defines how records become a minibatch. Features includes the label. Exactly one of Columns (traced from
 // `feed` or `dataset_fn`: one per model input, in order) and Function (an `input_fn` over numpy, run on real
 // values) decides the inputs.
 type Feed struct {

@@ -18,7 +18,9 @@ func eachOfRows(index []int32, g []float32, do func(at int, g float32)) {
 }
 
 // adamRows is Set.AdamRows, made of a set's operations on the whole table.
-func adamRows(scale func(x []float32, factor float32), descend func(w, m, v []float32, s AdamStep)) func(w, m, v []float32, index []int32, g []float32, s AdamStep) {
+func adamRows(
+	scale func(x []float32, factor float32), descend func(w, m, v []float32, s AdamStep),
+) func(w, m, v []float32, index []int32, g []float32, s AdamStep) {
 	return func(w, m, v []float32, index []int32, g []float32, s AdamStep) {
 		need("the slots", min(len(m), len(v)), len(w))
 		scale(m[:len(w)], s.Beta1)

@@ -67,7 +67,7 @@ func (p *Pool) check(inputs, outputs int) {
 	need("the pooled output", outputs, p.Outputs*p.Channels)
 }
 
-// Mask says which dropout mask: a stream of words, and what a word becomes.
+// Mask defines which dropout mask: a stream of words, and what a word becomes.
 type Mask struct {
 	Key       philox.Key
 	Index     philox.Index

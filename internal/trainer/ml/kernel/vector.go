@@ -324,7 +324,9 @@ func (v *vectorFunctions) batchNormAll(dst, x, mean, scale, shift []float32) {
 	portableBatchNorm(dst, x, mean, scale, shift, vectors*v.width)
 }
 
-func (v *vectorFunctions) batchNormBackAll(f func(mean, scale, offset, slope, dst, dy, x unsafe.Pointer, vectors, height int, rowBytes uintptr), relu bool) func(dst, dy, x, mean, scale, offset, slope []float32) {
+func (v *vectorFunctions) batchNormBackAll(
+	f func(mean, scale, offset, slope, dst, dy, x unsafe.Pointer, vectors, height int, rowBytes uintptr), relu bool,
+) func(dst, dy, x, mean, scale, offset, slope []float32) {
 	return func(dst, dy, x, mean, scale, offset, slope []float32) {
 		need("the coefficients", min(len(scale), len(offset), len(slope)), len(mean))
 		need("dy and x", min(len(dy), len(x)), len(dst))
@@ -374,7 +376,9 @@ func (v *vectorFunctions) pooledProductsAll(p Pool, rows int, sum, dot, dy, at [
 	portablePooledProducts(p, rows, sum, dot, dy, at, arg, mean, vectors*v.width)
 }
 
-func (v *vectorFunctions) batchNormBackPooledAll(f batchNormBackPooledFunction, relu bool) func(p Pool, ky int, dst, dy []float32, arg []int32, x, mean, scale, offset, slope []float32) {
+func (v *vectorFunctions) batchNormBackPooledAll(f batchNormBackPooledFunction, relu bool) func(
+	p Pool, ky int, dst, dy []float32, arg []int32, x, mean, scale, offset, slope []float32,
+) {
 	return func(p Pool, ky int, dst, dy []float32, arg []int32, x, mean, scale, offset, slope []float32) {
 		need("the outputs", min(len(dy), len(arg)), p.Outputs*p.Channels)
 		need("the row of the input", min(len(dst), len(x)), ((p.Outputs-1)*p.Stride+p.Width)*p.Channels)

@@ -223,5 +223,8 @@ func sharedAttribute(id *syntax.Ident) syntax.Expr {
 	if !ok {
 		return id
 	}
-	return &syntax.DotExpr{X: &syntax.Ident{Name: sharedHome, NamePos: id.NamePos}, Dot: id.NamePos, NamePos: id.NamePos, Name: &syntax.Ident{Name: name, NamePos: id.NamePos}}
+	return &syntax.DotExpr{
+		X: &syntax.Ident{Name: sharedHome, NamePos: id.NamePos}, Dot: id.NamePos, NamePos: id.NamePos,
+		Name: &syntax.Ident{Name: name, NamePos: id.NamePos},
+	}
 }

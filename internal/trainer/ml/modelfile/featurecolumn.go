@@ -309,7 +309,10 @@ func (d *denseLayerOfColumns) column(s *session, features *starlark.Dict, c star
 		made.sparse = false
 		return s.layers.takes(made, name, false, s.at), nil
 	}
-	return s.layers.lookupSparse(made, name, &graph.EmbeddingAttrs{InputDim: categorical.buckets, OutputDim: column.dimension, Stddev: column.stddev}, column.combiner, s.at)
+	return s.layers.lookupSparse(
+		made, name, &graph.EmbeddingAttrs{InputDim: categorical.buckets, OutputDim: column.dimension, Stddev: column.stddev},
+		column.combiner, s.at,
+	)
 }
 
 func orNumbers(d dtype) string {

@@ -33,7 +33,10 @@ func (record) Truth() starlark.Bool  { return true }
 func (record) Hash() (uint32, error) { return 0, errors.New("a record cannot be a key") }
 
 // featureTypes are the element types that records can have.
-var featureTypes = map[dtype]graph.DType{float32Type: graph.Float32, int64Type: graph.Int64, int32Type: graph.Int32, uint8Type: graph.Uint8, stringType: graph.String}
+var featureTypes = map[dtype]graph.DType{
+	float32Type: graph.Float32, int64Type: graph.Int64, int32Type: graph.Int32, uint8Type: graph.Uint8,
+	stringType: graph.String,
+}
 
 // feedFunctions declare and decode features.
 func feedFunctions() map[string]starlark.Value {

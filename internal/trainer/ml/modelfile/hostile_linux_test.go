@@ -139,27 +139,19 @@ var hostile = []struct{ name, section, text string }{
 	{"a long sum", "file", "x = 1" + strings.Repeat("+1", 60000)},
 	{"a long disjunction", "file", "x = 1" + strings.Repeat(" or 1", 25000)},
 	{"else if", "file", "if 1:\n pass\n" + strings.Repeat("elif 1:\n pass\n", 9000)},
-	{"blocks in blocks", "file", func() string {
-		text := ""
-		for i := range 480 {
-			text += strings.Repeat(" ", i) + "if 1:\n"
-		}
-		return text + strings.Repeat(" ", 480) + "pass"
-	}()},
-	{"names that follow each other", "feed", func() string {
-		text := "def input_fn(records):\n    return a0\n"
-		for i := range 5000 {
-			text += fmt.Sprintf("a%d = lambda: a%d\n", i, i+1)
-		}
-		return text + "a5000 = 1"
-	}()},
-	{"many names", "file", func() string {
-		text := ""
-		for i := range 14000 {
-			text += fmt.Sprintf("a%d=%d\n", i, i)
-		}
-		return text
-	}()},
+	{"blocks in blocks", "file", lines(480, func(i int) string { return strings.Repeat(" ", i) + "if 1:\n" }) + strings.Repeat(" ", 480) + "pass"},
+	{"names that follow each other", "feed", "def input_fn(records):\n    return a0\n" +
+		lines(5000, func(i int) string { return fmt.Sprintf("a%d = lambda: a%d\n", i, i+1) }) + "a5000 = 1"},
+	{"many names", "file", lines(14000, func(i int) string { return fmt.Sprintf("a%d=%d\n", i, i) })},
+}
+
+// lines joins n lines. Every process of the test makes them, so that it has to be quick.
+func lines(n int, line func(i int) string) string {
+	var text strings.Builder
+	for i := range n {
+		text.WriteString(line(i))
+	}
+	return text.String()
 }
 
 const (

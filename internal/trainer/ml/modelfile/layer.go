@@ -26,12 +26,18 @@ type layerGraph struct {
 }
 
 func newLayerGraph() *layerGraph {
-	return &layerGraph{count: map[string]int{}, called: map[any]bool{}, text: map[int]bool{}, dtypes: map[int]dtype{}, casts: map[int]bool{}, made: map[int]*madeFeature{}}
+	return &layerGraph{
+		count: map[string]int{}, called: map[any]bool{}, text: map[int]bool{}, dtypes: map[int]dtype{}, casts: map[int]bool{},
+		made: map[int]*madeFeature{},
+	}
 }
 
 // snapshot is the graph as it is, to be restored.
 func (g *layerGraph) snapshot() *layerGraph {
-	return &layerGraph{slices.Clone(g.nodes), maps.Clone(g.count), maps.Clone(g.called), maps.Clone(g.text), maps.Clone(g.dtypes), maps.Clone(g.casts), maps.Clone(g.made)}
+	return &layerGraph{
+		slices.Clone(g.nodes), maps.Clone(g.count), maps.Clone(g.called), maps.Clone(g.text), maps.Clone(g.dtypes),
+		maps.Clone(g.casts), maps.Clone(g.made),
+	}
 }
 
 func (g *layerGraph) restore(s *layerGraph) {

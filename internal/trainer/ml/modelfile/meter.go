@@ -92,7 +92,7 @@ func checkNesting(f *syntax.File) error {
 // weight is what visiting a value as a tree costs.
 type weight struct {
 	nodes int64
-	bytes int64 // of its text; only where texts are asked for
+	bytes int64 // of its text; only where texts are wanted
 	texts bool
 }
 

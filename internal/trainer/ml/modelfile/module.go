@@ -53,7 +53,7 @@ func unbundle(src string) (main string, modules []*module, _ *Error) {
 var frameworks = []string{"tensorflow", "keras", "numpy", "torch", "elasticdl", "elasticdl_client", "elasticdl_preprocessing", "elasticai_api", "deepctr"}
 
 // Bundle is a model file with the modules that it imports, and those that these import. find gives the text of a module
-// by its dotted name, and reports whether there is one; it is asked for those that are not among what model files have
+// by its dotted name, and reports whether there is one; it is called for those that are not among what model files have
 // anyway. A file that imports none is as it was.
 func Bundle(src []byte, find func(name string) (text []byte, found bool, err error)) ([]byte, error) {
 	main, modules, refused := unbundle(string(src))

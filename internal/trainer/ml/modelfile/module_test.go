@@ -42,21 +42,21 @@ def unused():
 }
 
 // bundled is a file with what it imports of a zoo, and the names that were looked for.
-func bundled(t *testing.T, main string, zoo map[string]string) (text []byte, asked []string) {
+func bundled(t *testing.T, main string, zoo map[string]string) (text []byte, imported []string) {
 	t.Helper()
 	text, err := Bundle([]byte(main), func(name string) ([]byte, bool, error) {
-		asked = append(asked, name)
+		imported = append(imported, name)
 		module, found := zoo[name]
 		return []byte(module), found, nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return text, asked
+	return text, imported
 }
 
 func TestAModelFileRunsWithTheModulesThatItImports(t *testing.T) {
-	text, asked := bundled(t, zooMain, zoo)
+	text, imported := bundled(t, zooMain, zoo)
 	m, _, err := Load("m.py", text, Options{})
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
@@ -64,8 +64,8 @@ func TestAModelFileRunsWithTheModulesThatItImports(t *testing.T) {
 	if m.Feed.Label != "y" || len(m.Nodes) != 2 || m.Nodes[1].Name != "dense" || m.Nodes[1].Shape[0] != 3 {
 		t.Errorf("%+v", m)
 	}
-	if slices.ContainsFunc(asked, func(name string) bool { return strings.HasPrefix(name, "tensorflow") }) {
-		t.Errorf("it looked for %q", asked)
+	if slices.ContainsFunc(imported, func(name string) bool { return strings.HasPrefix(name, "tensorflow") }) {
+		t.Errorf("it looked for %q", imported)
 	}
 	again, _ := bundled(t, string(text), nil)
 	if string(again) != string(text) {

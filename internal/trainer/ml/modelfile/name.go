@@ -78,7 +78,10 @@ var aliases = []struct{ from, to string }{
 
 func newFacade() *facade {
 	f := &facade{values: map[string]starlark.Value{}, spaces: map[string]bool{}}
-	for _, part := range []map[string]starlark.Value{layerFunctions(), tensorFunctions(), optimizerFunctions(), lossFunctions(), metricFunctions(), feedFunctions(), arrayFunctions(), typeValues(), preprocessingFunctions(), columnFunctions(), textFunctions(), otherFunctions()} {
+	for _, part := range []map[string]starlark.Value{
+		layerFunctions(), tensorFunctions(), optimizerFunctions(), lossFunctions(), metricFunctions(), feedFunctions(),
+		arrayFunctions(), typeValues(), preprocessingFunctions(), columnFunctions(), textFunctions(), otherFunctions(),
+	} {
 		for path, v := range part {
 			f.values[path] = v
 			for i := range path {

@@ -190,7 +190,10 @@ func preprocessingFunctions() map[string]starlark.Value {
 			if m.dtype == stringType {
 				return nil, errors.New("its input is text; make numbers of it first, by ToNumber")
 			}
-			return m.then(float32Type, graph.Step{Op: graph.ToFloat}, graph.Step{Op: graph.SubtractBy, Value: subtractor}, graph.Step{Op: graph.Divide, Value: divisor}), nil
+			return m.then(
+				float32Type, graph.Step{Op: graph.ToFloat}, graph.Step{Op: graph.SubtractBy, Value: subtractor},
+				graph.Step{Op: graph.Divide, Value: divisor},
+			), nil
 		})
 	})
 	add("round_identity", "RoundIdentity", signature{positional: []string{"num_buckets", "default_value"}}, func(a *arguments) func(*session, starlark.Value) (starlark.Value, error) {

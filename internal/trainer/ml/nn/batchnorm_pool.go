@@ -47,7 +47,10 @@ func (l *batchNorm) forwardPooled(t *thread, s span) {
 
 func (l *batchNorm) sumGradientsPooled(t *thread, s span) {
 	p := l.pool
-	l.n.kernel.PooledProducts(p.row, p.rows, l.block(l.sums, s), l.block(l.products, s), l.dOut.record(t, s.from), p.at.record(t, s.from), p.arg[s.from*p.at.size:], l.mean)
+	l.n.kernel.PooledProducts(
+		p.row, p.rows, l.block(l.sums, s), l.block(l.products, s), l.dOut.record(t, s.from), p.at.record(t, s.from),
+		p.arg[s.from*p.at.size:], l.mean,
+	)
 }
 
 func (l *batchNorm) backwardPooled(t *thread, s span) {

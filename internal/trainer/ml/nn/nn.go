@@ -146,7 +146,10 @@ func (n *Network) Close() { n.threads.close() }
 // tables into rows, one for each, whose memory is used again. step and virtualWorker choose the dropout masks. An
 // infinity or a NaN in loss or gradient is an error that wraps ErrNotFinite and names the layer. The counts of the
 // result are valid until the next call.
-func (n *Network) Gradient(state []float32, b *graph.Batch, stepRecords int, step int64, virtualWorker int, seed uint64, out []float32, rows []gradient.Rows) (Result, error) {
+func (n *Network) Gradient(
+	state []float32, b *graph.Batch, stepRecords int, step int64, virtualWorker int, seed uint64, out []float32,
+	rows []gradient.Rows,
+) (Result, error) {
 	if len(out) != n.trainable+n.stats || len(rows) != len(n.tables) {
 		return Result{}, fmt.Errorf("gradient of step %d, virtual worker %d: the buffer has %d floats and rows of %d tables, the network's gradient and statistics %d and %d",
 			step, virtualWorker, len(out), len(rows), n.trainable+n.stats, len(n.tables))

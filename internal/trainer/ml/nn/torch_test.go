@@ -152,16 +152,16 @@ func askTorch(t *testing.T, cases []torchCase) []torchAnswer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var complaint bytes.Buffer
+	var stderr bytes.Buffer
 	command := exec.CommandContext(t.Context(), python, "testdata/torch_reference.py")
-	command.Stdin, command.Stderr = bytes.NewReader(question), &complaint
+	command.Stdin, command.Stderr = bytes.NewReader(question), &stderr
 	text, err := command.Output()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() == 77 {
 		t.Skip("PyTorch is not installed for " + python + "; the float64 reference and finite differences prove the same")
 	}
 	if err != nil {
-		t.Fatalf("%v\n%s", err, &complaint)
+		t.Fatalf("%v\n%s", err, &stderr)
 	}
 	var answers []torchAnswer
 	if err := json.Unmarshal(text, &answers); err != nil {

@@ -41,8 +41,8 @@ type record struct {
 	stopped bool  // the work has stopped since
 }
 
-// Resume continues the record of the masters before, whose last status is given, before anything else is noted. A master
-// that did not report its end was lost after its last report.
+// Resume continues the record of the masters before, whose last status is given, before anything else is noted. A
+// master that did not report its end was lost after its last report.
 func Resume(earlier trainingjob.Status, job string, at time.Time) Tracker {
 	t := Tracker{at: at}
 	split := earlier.GoodputSplit
@@ -178,8 +178,8 @@ func (t *Tracker) lose(d time.Duration) {
 	}
 }
 
-// Observe takes a status with its goodput phase, which holds from then on. It returns the disruptions that are recovered
-// by it.
+// Observe takes a status with its goodput phase, which holds from then on. It returns the disruptions that are
+// recovered by it.
 func (t *Tracker) Observe(at time.Time, s trainingjob.Status) (recovered []trainingjob.Disruption) {
 	if at.Before(t.at) {
 		at = t.at // a clock that is set back
@@ -196,7 +196,7 @@ func (t *Tracker) Observe(at time.Time, s trainingjob.Status) (recovered []train
 	if working && s.StepsTotal > 0 {
 		t.rewind(s.StepsDone)
 	}
-	// A step that is done after the master was told to stop is no recovery: the next master's is.
+	// A step that is done after the master was signalled to stop is no recovery: the next master's is.
 	stopping := t.sum.MasterStopped && s.Phase != trainingjob.PhaseSucceeded
 	for i := range t.all {
 		r := &t.all[i]
@@ -243,7 +243,8 @@ func (t *Tracker) rewind(step int64) {
 	}
 }
 
-// recovers reports whether the job is farther than it was. Of a command whose steps are not known, whether it runs again.
+// recovers reports whether the job is farther than it was. Of a command whose steps are not known, whether it runs
+// again.
 func (r *record) recovers(s trainingjob.Status, working bool) bool {
 	switch {
 	case s.Phase == trainingjob.PhaseSucceeded:
@@ -284,7 +285,7 @@ func (t *Tracker) Report() *trainingjob.Disruptions {
 	return &sum
 }
 
-// Notice tells of a disruption that is recovered.
+// Notice reports a disruption that is recovered.
 func Notice(d trainingjob.Disruption) coordinator.Notice {
 	what := cmp.Or(d.Pod, "the "+d.Role)
 	took := 0.0

@@ -112,7 +112,7 @@ func TestAWorkerIsCountedAmongThoseBeforeItsLossAlsoWhenNobodyIsReadyAnyMoreAsIt
 	}
 }
 
-func TestAStepThatIsDoneAfterTheMasterWasToldToStopIsNoRecovery(t *testing.T) {
+func TestAStepAfterTheMasterReceivedSIGTERMIsNoRecovery(t *testing.T) {
 	var d disruption.Tracker
 	d.Observe(at(0), status(19, computing, 0, 1))
 	d.OnEvent(at(1), coordinator.Stop{Cause: coordinator.Evicted})
@@ -172,7 +172,7 @@ func persisted(t *testing.T, s trainingjob.Status, d *disruption.Tracker, now ti
 	return read
 }
 
-func TestTheNextMasterContinuesTheRecordOfOneThatSaidWhyItEnded(t *testing.T) {
+func TestTheNextMasterContinuesTheRecordOfOneThatReportedWhyItEnded(t *testing.T) {
 	var first disruption.Tracker
 	first.Observe(at(0), status(40, computing, 0, 1))
 	first.OnEvent(at(2), coordinator.Stop{Cause: coordinator.Evicted, ItsCause: trainingjob.DisruptionCause{
@@ -236,7 +236,7 @@ func TestAJobWhoseStepsAreNotKnownRecoversWhenItsCommandRunsAgain(t *testing.T) 
 	var d disruption.Tracker
 	d.Observe(at(0), of(computing, 1, 0, 1))
 	d.OnEvent(at(1), taken(1, "a"))
-	d.Observe(at(2), of(computing, 1, 0, 1)) // it has been told, and computes still
+	d.Observe(at(2), of(computing, 1, 0, 1)) // it is signalled to stop, and computes still
 	if got := newest(t, &d, 1); got.Recovered != nil {
 		t.Errorf("got %+v", got)
 	}

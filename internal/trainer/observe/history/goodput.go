@@ -43,8 +43,8 @@ func (g *goodput) onStep(now time.Duration) (took time.Duration, known bool) {
 	return took, true
 }
 
-// onWorkers says who lives from now on. Evaluating and saving are no loss, waiting for workers is one of those that are
-// there.
+// onWorkers reports who lives from now on. Evaluating and saving are no loss, waiting for workers is one of those that
+// are there.
 func (g *goodput) onWorkers(now time.Duration, phase trainingjob.Phase, ready, live int) {
 	g.addTime(now)
 	switch phase {

@@ -43,7 +43,7 @@ type Job struct {
 type History struct {
 	Job    Job
 	Began  time.Time
-	Now    time.Duration // of the last thing heard of
+	Now    time.Duration // of the newest event
 	Status trainingjob.Status
 
 	Series  Series           // of loss and records
@@ -71,7 +71,7 @@ type History struct {
 	split   split.Tracker
 
 	disruptions disruption.Tracker
-	recovered   []trainingjob.Disruption // that no one has been told of
+	recovered   []trainingjob.Disruption // that are not reported yet
 }
 
 // Phase is a time during which the job was in one phase.

@@ -40,7 +40,7 @@ func (r *Recorder) LastTick() time.Time {
 	return r.lastTick
 }
 
-// Tick says that the master's loop continues.
+// Tick reports that the master's loop continues.
 func (r *Recorder) Tick() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

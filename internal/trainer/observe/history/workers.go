@@ -177,7 +177,7 @@ func (h *History) OnEvent(at time.Time, e coordinator.Event) {
 		}
 	case coordinator.Left:
 		if l := h.find(e.Worker); l != nil {
-			l.endKnown = true // it was asked to go, by whom the pod says
+			l.endKnown = true // it was terminated; the pod has the cause
 		}
 	case coordinator.PodChanged:
 		switch {

@@ -125,7 +125,7 @@ func (d *drawing) worker(l *history.WorkerHistory, y, height float64) {
 	d.Put(`</g>`)
 }
 
-// interruptions lie over all bars of their lane: whoever comes next begins where they are.
+// interruptions lie over all bars of their lane: the next bar begins where they are.
 func (d *drawing) interruptions(l *history.WorkerHistory, y float64) {
 	for _, mark := range l.Interruptions {
 		x := math.Min(math.Max(d.x(mark.At), d.x0+7), d.x1-7)

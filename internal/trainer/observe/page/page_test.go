@@ -20,7 +20,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/coordinator"
 )
 
-func TestTheReportSaysHowTheRunWent(t *testing.T) {
+func TestReportHasTheResultOfTheRun(t *testing.T) {
 	report := string(page.Report(historytest.NewRun(4, 5*time.Minute).Succeed(), historytest.Began.Add(time.Hour)))
 	for _, want := range []string{
 		"low-prio-job", "succeeded", "step 6,000 of 6,000", "3 epochs of 60,000 records", "goodput", "computing", "recovering", "of the whole time", "records per second", "loss while training, and of the validation data (dots), logarithmic", "Evaluations",
@@ -77,6 +77,18 @@ func TestEachWorkerHasALaneOfItsOwnUntilThereAreTooMany(t *testing.T) {
 				t.Errorf("%d workers, of which %d at a time, have %d lanes, want %d", len(h.Workers), workers, got, lanes)
 			}
 		})
+	}
+}
+
+func TestAPageSaysHowManyProcessesRunOnEachWorker(t *testing.T) {
+	for _, epochs := range []int{0, 2} { // a command, and a loop with collectives of its own
+		for processes, want := range map[int]bool{0: false, 4: true} {
+			h := history.New(history.Job{Name: "job", Epochs: epochs}, historytest.Began)
+			h.OnStatus(h.Began, trainingjob.Status{Phase: trainingjob.PhaseRunning, Processes: processes})
+			if found := strings.Contains(page.Body(h, h.Began), "4 processes on each worker"); found != want {
+				t.Errorf("%d epochs and %d processes: said %v", epochs, processes, found)
+			}
+		}
 	}
 }
 

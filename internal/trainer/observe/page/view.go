@@ -72,8 +72,12 @@ func (v view) head(m *picture.Markup) {
 	m.Put(`<section id="head" class="%s">
 <div class="head"><h1>%s</h1><span class="badge %s"><svg viewBox="0 0 10 10" aria-hidden="true"><circle class="dot" cx="5" cy="5" r="5"/></svg>%s</span></div>`,
 		colour(v.History), v.Job.Name, colour(v.History), phaseText(v.History))
+	each := ""
+	if s.Processes > 1 {
+		each = fmt.Sprintf(" · %d processes on each worker", s.Processes)
+	}
 	if v.Job.Epochs == 0 { // a command: how far it has come is not known
-		m.Put(`<p class="soft what">%s</p>`, v.Job.Model)
+		m.Put(`<p class="soft what">%s%s</p>`, v.Job.Model, each)
 		if message := cmp.Or(s.Message, ended(v.History)); message != "" {
 			m.Put(`<p class="said">%s</p>`, message)
 		}
@@ -81,8 +85,8 @@ func (v view) head(m *picture.Markup) {
 </section>`, wording.Count(s.Starts), wording.Duration(v.now))
 		return
 	}
-	m.Put(`<p class="soft what">%s · %s of %s records · %s × %s records a step</p>`,
-		v.Job.Model, wording.Number(v.Job.Epochs, "epoch"), wording.Count(int64(v.Job.Records)), wording.Count(int64(v.Job.GradsToWait)), wording.Count(int64(v.Job.Minibatch)))
+	m.Put(`<p class="soft what">%s · %s of %s records · %s × %s records a step%s</p>`,
+		v.Job.Model, wording.Number(v.Job.Epochs, "epoch"), wording.Count(int64(v.Job.Records)), wording.Count(int64(v.Job.GradsToWait)), wording.Count(int64(v.Job.Minibatch)), each)
 	if message := cmp.Or(s.Message, ended(v.History)); message != "" {
 		m.Put(`<p class="said">%s</p>`, message)
 	}

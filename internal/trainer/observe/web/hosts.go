@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// HostsVariable names the further hosts, separated by commas, under which a page may be asked for: those of an Ingress.
+// HostsVariable names the further hosts, separated by commas, under which a page may be requested: those of an Ingress.
 const HostsVariable = "ELASTIC_STATUS_HOSTS"
 
 // hosts are the further names under which a page is served. A site can have its own name point to a private address,

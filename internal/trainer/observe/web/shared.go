@@ -6,7 +6,7 @@ import (
 )
 
 // shared is something that is made at most once in updateEvery, for all who ask: drawing takes the time of a training
-// step, and whoever reaches the port may ask as often as they like.
+// step, and clients of the port may send as many requests as they like.
 type shared[T any] struct {
 	make func() T
 

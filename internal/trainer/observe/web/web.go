@@ -102,7 +102,7 @@ func serve(ctx context.Context, listener net.Listener, h *history.Recorder, log 
 func (s *Server) serve(listener net.Listener) {
 	s.serving.Go(func() {
 		if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			s.log.Warn("the job's page and metrics are served no more", "address", listener.Addr().String(), "error", err)
+			s.log.Warn("stopped serving the status page and metrics", "address", listener.Addr().String(), "error", err)
 		}
 	})
 }

@@ -98,7 +98,7 @@ func TestAMasterThatHasNotBegunIsNotReady(t *testing.T) {
 	}
 }
 
-func TestAViewerIsToldWhatChangesAndThatTheRunHasEnded(t *testing.T) {
+func TestAViewerReceivesChangesAndTheEndOfTheRun(t *testing.T) {
 	s, r := start(t)
 	response := request(t, "GET", s.URL()+"events")
 	if kind := response.header.Get("Content-Type"); kind != "text/event-stream" {
@@ -149,10 +149,10 @@ func TestNobodyWhoIsConnectedHoldsTheEndUp(t *testing.T) {
 				t.Fatal(response.status)
 			}
 		},
-		"a connection on which nothing is said": func(t *testing.T, s *web.Server) { say(t, s, "") },
-		"half a request":                        func(t *testing.T, s *web.Server) { say(t, s, "GET /metrics HT") },
+		"a connection on which nothing is said": func(t *testing.T, s *web.Server) { send(t, s, "") },
+		"half a request":                        func(t *testing.T, s *web.Server) { send(t, s, "GET /metrics HT") },
 		"a request whose answer is not read": func(t *testing.T, s *web.Server) {
-			say(t, s, strings.Repeat("GET / HTTP/1.1\r\nHost: job\r\n\r\n", 1000))
+			send(t, s, strings.Repeat("GET / HTTP/1.1\r\nHost: job\r\n\r\n", 1000))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -170,7 +170,7 @@ func TestNobodyWhoIsConnectedHoldsTheEndUp(t *testing.T) {
 }
 
 // say connects to a server without an end, and says something.
-func say(t *testing.T, s *web.Server, what string) {
+func send(t *testing.T, s *web.Server, what string) {
 	t.Helper()
 	at, err := url.Parse(s.URL())
 	if err != nil {

@@ -163,7 +163,7 @@ func (c *Coordinator) reconcileSum() {
 	case holder == noWorker && g.ownerLost && g.masterStep <= c.step:
 		g.running = false // reconcilePhase begins another round
 	case g.repairing && (holder != noWorker || g.masterStep > c.step):
-		lacking = slices.DeleteFunc(lacking, func(id int) bool { _, asked := g.relays[id]; return asked })
+		lacking = slices.DeleteFunc(lacking, func(id int) bool { _, ok := g.relays[id]; return ok })
 		if len(lacking) == 0 {
 			return
 		}
@@ -330,7 +330,7 @@ func (c *Coordinator) finishAllReduce() {
 		c.beginStep()
 		return
 	}
-	c.emit(Notice{Reason: "Star", Message: fmt.Sprintf("the master adds the gradients from step %d on", c.step)})
+	c.emit(Notice{Reason: "MasterAggregation", Message: fmt.Sprintf("the master adds the gradients from step %d on", c.step)})
 }
 
 // StateStep is the number of updates applied to the master's own state: fewer than StepsDone during an all-reduce.

@@ -184,7 +184,7 @@ func (w *network) read(n *node) {
 		if e.step >= n.state {
 			n.state, n.of, n.forMaster = e.step, -1, nil
 		}
-		n.says(Applied{Worker: n.id, Step: n.state})
+		n.emit(Applied{Worker: n.id, Step: n.state})
 		w.apply(n)
 	case Publish:
 		n.round = nil
@@ -196,7 +196,7 @@ func (w *network) read(n *node) {
 		}
 		n.state++
 		if n.forMaster = e.Next[n.id]; len(n.forMaster) == 0 {
-			n.says(Applied{Worker: n.id, Step: n.state})
+			n.emit(Applied{Worker: n.id, Step: n.state})
 		}
 	case Assign:
 		n.round = nil
@@ -204,7 +204,7 @@ func (w *network) read(n *node) {
 			n.forMaster = append(n.forMaster, e.VirtualWorkers...)
 		}
 	case FetchState:
-		n.says(StateFetched{Worker: n.id, Step: n.state, Hash: "h"})
+		n.emit(StateFetched{Worker: n.id, Step: n.state, Hash: "h"})
 	case Relay:
 		for _, to := range e.To {
 			w.slices = append(w.slices, slice{kind: "whole", round: e.Round, step: e.Step, from: n.id, to: to})
@@ -212,10 +212,10 @@ func (w *network) read(n *node) {
 	case Round:
 		n.round, n.sent, n.spans, n.reported, n.finished, n.forMaster = &e, map[int]bool{}, map[int]bool{}, false, false, nil
 		if e.Hash && e.Step == n.state {
-			n.says(StateHash{Worker: n.id, Step: e.Step, Hash: fmt.Sprint("state ", e.Step)})
+			n.emit(StateHash{Worker: n.id, Step: e.Step, Hash: fmt.Sprint("state ", e.Step)})
 		}
 		if e.Step < n.state {
-			n.says(Applied{Worker: n.id, Step: n.state})
+			n.emit(Applied{Worker: n.id, Step: n.state})
 		} else if e.Step == n.state && n.of != e.Step {
 			n.of, n.holds = e.Step, map[int]bool{}
 		}
@@ -223,14 +223,14 @@ func (w *network) read(n *node) {
 	}
 }
 
-func (n *node) says(e Event) { n.out = append(n.out, e) }
+func (n *node) emit(e Event) { n.out = append(n.out, e) }
 
 // works makes a worker compute one virtual worker, or send its part to one owner.
 func (w *network) works(n *node) {
 	if len(n.forMaster) > 0 {
 		v := n.forMaster[0]
 		n.forMaster = n.forMaster[1:]
-		n.says(Gradient{Worker: n.id, Step: n.state, Lo: v, Hi: v + 1, Hashes: hashes(n.state, v, v+1)})
+		n.emit(Gradient{Worker: n.id, Step: n.state, Lo: v, Hi: v + 1, Hashes: hashes(n.state, v, v+1)})
 		return
 	}
 	r := n.round
@@ -246,7 +246,7 @@ func (w *network) works(n *node) {
 	if !n.reported {
 		n.reported = true
 		for _, v := range slices.Concat(r.HashReports[n.id], r.Backups[n.id]) {
-			n.says(Gradient{Worker: n.id, Step: r.Step, Lo: v, Hi: v + 1, Hashes: hashes(r.Step, v, v+1), HashOnly: true})
+			n.emit(Gradient{Worker: n.id, Step: r.Step, Lo: v, Hi: v + 1, Hashes: hashes(r.Step, v, v+1), HashOnly: true})
 		}
 	}
 	for _, owner := range r.Owners {
@@ -311,7 +311,7 @@ func (w *network) apply(n *node) {
 		}
 		delete(n.ahead, n.state)
 		n.state++
-		n.says(Applied{Worker: n.id, Step: n.state})
+		n.emit(Applied{Worker: n.id, Step: n.state})
 	}
 }
 
@@ -327,7 +327,7 @@ func (w *network) join() {
 	w.hello(n)
 }
 
-func (w *network) says(n *node) {
+func (w *network) forward(n *node) {
 	e := n.out[0]
 	n.out = n.out[1:]
 	if f, ok := e.(StateFetched); ok { // hashes are of states
@@ -411,7 +411,7 @@ func TestAllReduceFinishesTheJobUnderFaults(t *testing.T) {
 			case event == "read" && len(n.in) > 0:
 				w.read(n)
 			case event == "say" && len(n.out) > 0:
-				w.says(n)
+				w.forward(n)
 			case event == "work":
 				w.works(n)
 			case event == "lose": // and some of what it has sent is lost too
@@ -424,14 +424,14 @@ func TestAllReduceFinishesTheJobUnderFaults(t *testing.T) {
 			case event == "hello" && !n.connected:
 				w.hello(n)
 			case event == "leave" && n.connected && n.round != nil:
-				n.says(Leaving{Worker: n.id})
+				n.emit(Leaving{Worker: n.id})
 			case event == "complain" && n.connected && n.round != nil:
 				peer := rapid.SampledFrom(n.round.Owners).Draw(t, "peer")
 				if peer == n.id {
 					continue
 				}
 				w.lose(func(s slice) bool { return s.from == n.id && s.to == peer })
-				n.says(Unreachable{Worker: n.id, Peer: peer, Round: n.round.Number, Reason: "refused"})
+				n.emit(Unreachable{Worker: n.id, Peer: peer, Round: n.round.Number, Reason: "refused"})
 			}
 		}
 		w.settle(t)
@@ -478,7 +478,7 @@ func (w *network) turn() {
 			w.read(n)
 		}
 		for len(n.out) > 0 && n.connected {
-			w.says(n)
+			w.forward(n)
 		}
 	}
 	waiting := w.slices

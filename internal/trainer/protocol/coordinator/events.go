@@ -58,8 +58,8 @@ type (
 		Reason       string
 	}
 
-	// Leaving is a worker that was asked to terminate while it takes part in an all-reduce round. It exits when the step
-	// in flight is complete, upon a Dismiss.
+	// Leaving is a worker that was signalled to terminate while it takes part in an all-reduce round. It exits when the
+	// step in flight is complete, upon a Dismiss.
 	Leaving struct{ Worker int }
 
 	// Left is a worker that terminates in good order: it has sent all its results.
@@ -84,7 +84,7 @@ type (
 		Hash   string
 	}
 
-	// StateFetched is the state that a FetchState asked for, received in full, and its hash.
+	// StateFetched is the state that a FetchState requested, received in full, and its hash.
 	StateFetched struct {
 		Worker  int
 		Step    int64

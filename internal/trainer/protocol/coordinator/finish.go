@@ -94,7 +94,7 @@ func (c *Coordinator) stop(e Stop) {
 	}
 }
 
-// exitUnfinished ends a master that was asked to stop where an evaluation or the model was next.
+// exitUnfinished ends a master that was signalled to stop where an evaluation or the model was next.
 func (c *Coordinator) exitUnfinished() {
 	c.stopTimer = 0
 	if c.step < c.cfg.Steps {

@@ -28,7 +28,7 @@ type pod struct {
 	reason   string
 	left     string // how it ceased to be a member, the last time
 	retiring bool   // the coordinator is deleting it
-	ending   bool   // it is terminating, whoever asked for that
+	ending   bool   // it is terminating, for any reason
 }
 
 // alive reports whether a pod counts towards the size of the job: it runs or will run, and is not being deleted.

@@ -67,7 +67,7 @@ func (c *Coordinator) reconcileState() {
 	source, votes := c.majority(ahead)
 	if 2*votes <= len(ahead) && !c.cfg.Approximate {
 		c.failCorrupted(fmt.Sprintf("workers %s hold different states of step %d, the newest there is, and no majority agrees: "+
-			"a processor computes wrongly", list(ahead), step), c.stateHashes.trusted)
+			"a CPU returned wrong results", list(ahead), step), c.stateHashes.trusted)
 		return
 	}
 	c.recovery.source = source
@@ -127,7 +127,7 @@ func (c *Coordinator) stateFetched(e StateFetched) {
 
 func (c *Coordinator) adoptState(e StateFetched) {
 	c.emit(AdoptState(e))
-	c.emit(Notice{Reason: "StateTakenBack", Message: fmt.Sprintf(
+	c.emit(Notice{Reason: "StateRestored", Message: fmt.Sprintf(
 		"training resumes from step %d, whose state worker %d holds; the master held that of step %d", e.Step, e.Worker, c.step)})
 	c.resumeFrom(e.Step, e.Hash)
 }
@@ -143,7 +143,7 @@ func (c *Coordinator) resumeFrom(step int64, hash string) {
 	c.beginStep()
 }
 
-// recoveryReason says what recovery waits for, for the status.
+// recoveryReason reports what recovery waits for, for the status.
 func (c *Coordinator) recoveryReason() string {
 	switch {
 	case c.recovery.timer > 0:

@@ -13,11 +13,11 @@ type silences struct {
 	away    map[int]bool // those that have not returned yet
 	noticed bool         // … and there was a Notice about some of them
 	timer   int          // ticks until the next Notice; 0: it may come at once
-	count   int          // how often workers fell silent since the last Notice
+	count   int          // how often workers stopped responding since the last Notice
 	workers map[int]bool // which workers
 }
 
-// silenceNoticeTicks is the time between two Notices about workers that fell silent.
+// silenceNoticeTicks is the time between two Notices about workers that stopped responding.
 const silenceNoticeTicks = 600
 
 // removeSilent removes members whose heartbeats stopped for too long.
@@ -27,7 +27,7 @@ func (c *Coordinator) removeSilent(workers []int) {
 	}
 	s := &c.silences
 	for _, id := range workers {
-		c.emit(Disconnect{Worker: id, Reason: fmt.Sprintf("nothing heard for %d ticks", c.cfg.SilentTicks)})
+		c.emit(Disconnect{Worker: id, Reason: fmt.Sprintf("no message for %d ticks", c.cfg.SilentTicks)})
 		s.away[id] = true
 	}
 	if s.timer > 0 {
@@ -38,10 +38,10 @@ func (c *Coordinator) removeSilent(workers []int) {
 	} else if !c.finished() {
 		s.timer, s.noticed = silenceNoticeTicks, true
 		c.emit(Notice{Reason: "WorkerLeft", Message: fmt.Sprintf(
-			"%s fell silent at step %d; %d left", WorkerNames(workers), c.step, len(c.members)-len(workers))})
+			"%s stopped responding at step %d; %d left", WorkerNames(workers), c.step, len(c.members)-len(workers))})
 	}
 	for _, id := range workers {
-		c.drop(id, "fell silent")
+		c.drop(id, "stopped responding")
 	}
 }
 
@@ -55,13 +55,13 @@ func (c *Coordinator) tickSilences() {
 		return
 	}
 	c.emit(Notice{Reason: "WorkerLeft", Message: fmt.Sprintf(
-		"in the last minute workers fell silent %d more times: %s; at step %d %d are there. The machine or the network is too busy "+
-			"for so many", s.count, WorkerNames(slices.Sorted(maps.Keys(s.workers))), c.step, len(c.members))})
+		"in the last minute workers stopped responding %d more times: %s; at step %d the job has %d workers. The machine or the "+
+			"network is too busy for more", s.count, WorkerNames(slices.Sorted(maps.Keys(s.workers))), c.step, len(c.members))})
 	s.timer, s.count, s.noticed = silenceNoticeTicks, 0, true
 	clear(s.workers)
 }
 
-// returnedFromSilence reports whether a joining worker had fallen silent. There is one Notice when the last of them
+// returnedFromSilence reports whether a joining worker had stopped responding. There is one Notice when the last of them
 // returns.
 func (c *Coordinator) returnedFromSilence(worker int) bool {
 	s := &c.silences
@@ -71,7 +71,7 @@ func (c *Coordinator) returnedFromSilence(worker int) bool {
 	delete(s.away, worker)
 	if len(s.away) == 0 && s.noticed {
 		s.noticed = false
-		c.emit(Notice{Reason: "WorkerJoined", Message: fmt.Sprintf("all workers that had fallen silent are back at step %d", c.step)})
+		c.emit(Notice{Reason: "WorkerJoined", Message: fmt.Sprintf("all workers that had stopped responding are back at step %d", c.step)})
 	}
 	return true
 }

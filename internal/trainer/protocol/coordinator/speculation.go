@@ -251,7 +251,7 @@ func (c *Coordinator) compareHashes(m *member, e Gradient) bool {
 			*first = resultHash{e.Worker, m, hash}
 		case first.hash != hash:
 			reason := fmt.Sprintf("worker %d%s and worker %d%s have computed different gradients of virtual worker %d of step %d "+
-				"from the same state and records: one of the two machines computes wrongly. Take both out of use and test them; "+
+				"from the same state and records: one of the two machines returned a wrong result. Take both out of use and test them; "+
 				"the job resumes from its last trusted checkpoint when it is started again",
 				first.worker, first.member.machine, e.Worker, m.machine, v, e.Step)
 			c.failCorrupted(reason, min(c.stateHashes.trusted, first.member.trustedTo(c.step), m.trustedTo(c.step)))

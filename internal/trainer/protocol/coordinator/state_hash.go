@@ -62,7 +62,7 @@ func (c *Coordinator) compareStates() {
 			whose = "with most of the others"
 		}
 		c.failCorrupted(fmt.Sprintf("the states of master and workers differ at step %d and no majority agrees (%d of %d %s): "+
-			"a processor computes wrongly", step, agree, all, whose), h.trusted)
+			"a CPU returned wrong results", step, agree, all, whose), h.trusted)
 		return
 	}
 	if agree > 1 {
@@ -104,7 +104,7 @@ func (c *Coordinator) dropDiffering(worker int, step int64, reason string) {
 	}
 	if c.stateHashes.mismatches++; c.stateHashes.mismatches > 1 {
 		c.failCorrupted(fmt.Sprintf("for the second time a worker's state differs at step %d (worker %d%s): "+
-			"a processor or its memory computes wrongly", step, worker, machine), c.stateHashes.trusted)
+			"a CPU or memory returned wrong results", step, worker, machine), c.stateHashes.trusted)
 		return
 	}
 	c.emit(Notice{

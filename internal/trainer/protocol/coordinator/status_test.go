@@ -23,7 +23,7 @@ func TestStatusNamesTheReasonForALostWorkerUntilItReturns(t *testing.T) {
 	for range 3 {
 		c.Step(Tick{})
 	}
-	expect("after its silence", WorkerStarting, "it fell silent at step 0, and has sent no hello since")
+	expect("after its silence", WorkerStarting, "it stopped responding at step 0, and has sent no hello since")
 	c.Step(hello)
 	expect("after its next hello", WorkerReady, "")
 }

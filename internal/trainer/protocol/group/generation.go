@@ -207,7 +207,7 @@ func (g *Group) abort() {
 	if r := g.cfg.Restart; r != nil {
 		g.earliest = max(g.earliest, g.now+r.Settle)
 	}
-	var told []int
+	var notified []int
 	for _, id := range c.members {
 		m := g.members[id]
 		if m != nil && m.away > 0 {
@@ -216,10 +216,10 @@ func (g *Group) abort() {
 		}
 		if m != nil && !m.idle {
 			m.unwinding = true
-			told = append(told, id)
+			notified = append(notified, id)
 		}
 	}
-	if len(told) > 0 {
-		g.emit(Abort{Generation: c.number, Members: told})
+	if len(notified) > 0 {
+		g.emit(Abort{Generation: c.number, Members: notified})
 	}
 }

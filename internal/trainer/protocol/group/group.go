@@ -1,13 +1,13 @@
 // Package group decides about a training job whose script exchanges gradients with collectives of its own: which
-// workers form the process group, with which ranks, when a step counts, and when the group is formed anew. It is a state
-// machine without I/O, clock or goroutine, as package coordinator is: Step takes an event and returns effects.
+// workers form the process group, with which ranks, when a step counts, and when the group is formed anew. It is a
+// state machine without I/O, clock or goroutine, as package coordinator is: Step takes an event and returns effects.
 //
 // A generation is one process group: members with ranks, the store at which they meet, and the step that they compute
-// first. In each step every rank computes its share of the virtual workers (Share), the group adds the gradients, and each
-// rank reports Reduced. When all have, the step is committed: Commit goes to all, and only then does each rank apply the
-// gradient. Before the commit a lost member ends the generation (Abort), and the next one computes the same step. After
-// it a lost member does not matter to the others, because they all hold the sum. So members never differ by a step, and
-// each record counts exactly when its step is committed.
+// first. In each step every rank computes its share of the virtual workers (Share), the group adds the gradients, and
+// each rank reports Reduced. When all have, the step is committed: Commit goes to all, and only then does each rank
+// apply the gradient. Before the commit a lost member ends the generation (Abort), and the next one computes the same
+// step. After it a lost member does not matter to the others, because they all hold the sum. So members never differ by
+// a step, and each record counts exactly when its step is committed.
 //
 //   - generation.go: how generations begin, commit and end;
 //   - members.go: workers that are ready, idle, leaving, silent or lost;
@@ -16,8 +16,8 @@
 //   - restart.go: jobs whose command is started again when members change;
 //   - finish.go: the end of the job, and of the master.
 //
-// It leaves to others: the state of the model, which members broadcast among themselves; records, which package schedule
-// derives from a step's number; and pods, messages and checkpoints.
+// It leaves to others: the state of the model, which members broadcast among themselves; records, which package
+// schedule derives from a step's number; and pods, messages and checkpoints.
 //
 // Pods, time and the master's own end are as in package coordinator, whose events and effects are used for them.
 package group
@@ -55,15 +55,15 @@ type Config struct {
 	// master.
 	LastGeneration int64
 
-	// Restarted means that the job had a master before. Workers that run already may hold a newer state than any checkpoint,
-	// so the first generation begins Gather after the first event.
+	// Restarted means that the job had a master before. Workers that run already may hold a newer state than any
+	// checkpoint, so the first generation begins Gather after the first event.
 	Restarted bool
 	// Gather is how long a restarted master waits for the workers that run already. 3 s suit workers that try again every
 	// second.
 	Gather time.Duration
 
-	// JoinInterval is the least age of a generation that ends because a worker joins: each new generation costs all members
-	// a rendezvous and a broadcast. 2 s batch the workers of a job that grows. Workers that leave do not wait.
+	// JoinInterval is the least age of a generation that ends because a worker joins: each new generation costs all
+	// members a rendezvous and a broadcast. 2 s batch the workers of a job that grows. Workers that leave do not wait.
 	JoinInterval time.Duration
 	// Settle is how long the group waits for the reason when a member reports a failed collective: the loss of another
 	// member is usually known a moment later. 200 ms suit a data centre.
@@ -71,8 +71,8 @@ type Config struct {
 	// IdleTimeout is how long the next generation waits for members of an aborted one that still compute. Those that are
 	// later join later. 5 s.
 	IdleTimeout time.Duration
-	// RetryInterval is the pause after the second generation in a row that ended with a failed collective whose cause is not
-	// known; it doubles with each further one, up to a minute. 1 s.
+	// RetryInterval is the pause after the second generation in a row that ended with a failed collective whose cause is
+	// not known; it doubles with each further one, up to a minute. 1 s.
 	RetryInterval time.Duration
 	// MaxFailures is how many such generations may end one after the other, or workers fail, without a commit, before the
 	// job fails. Lost and preempted workers, and collectives that fail because of them, do not count.
@@ -153,8 +153,8 @@ func New(cfg Config) *Group {
 
 // Step takes one event and returns what has to be done about it, in order. The slice is valid until the next call.
 //
-// Each event changes the facts that it reports; the reconcile functions after the switch derive what follows from all of
-// them together.
+// Each event changes the facts that it reports; the reconcile functions after the switch derive what follows from all
+// of them together.
 func (g *Group) Step(e Event) []Effect {
 	g.effects = g.effects[:0]
 	if g.ended() {
@@ -232,11 +232,11 @@ func (g *Group) Deadline() (at time.Duration, ok bool) {
 // StepsDone is the number of steps committed.
 func (g *Group) StepsDone() int64 { return g.step }
 
-// Share is the virtual workers lo ≤ v < hi, of n in a step, that a rank computes. Shares differ by at most one; with more
-// ranks than virtual workers some are empty.
+// Share is the virtual workers lo ≤ v < hi, of n in a step, that a rank computes. Shares differ by at most one; with
+// more ranks than virtual workers some are empty.
 func Share(n, world, rank int) (lo, hi int) { return rank * n / world, (rank + 1) * n / world }
 
-// ended reports whether the master has been told to exit.
+// ended reports whether the master has been instructed to exit.
 func (g *Group) ended() bool { return g.phase >= coordinator.Done }
 
 func (g *Group) emit(e Effect) { g.effects = append(g.effects, e) }

@@ -10,8 +10,8 @@ import (
 )
 
 // TestEachRecordCountsOnceAndTheJobEndsWhateverHappensToWorkers runs random schedules in virtual time: processes are
-// killed, stopped and asked to leave at every point, masters are replaced and the size changes. Then all of that ceases,
-// and the job has to end. `go test -rapid.checks=20000` runs as many.
+// killed, stopped and signalled to leave at every point, masters are replaced and the size changes. Then all of that
+// ceases, and the job has to end. `go test -rapid.checks=20000` runs as many.
 func TestEachRecordCountsOnceAndTheJobEndsWhateverHappensToWorkers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		multiple := rapid.SampledFrom([]int{1, 1, 1, 2}).Draw(t, "multiple")

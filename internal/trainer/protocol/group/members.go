@@ -129,7 +129,7 @@ func (g *Group) dropFinisher(id int) bool {
 	return true
 }
 
-// leaving is a worker that was asked to stop: it completes the step in flight.
+// leaving is a worker that was signalled to stop: it completes the step in flight.
 func (g *Group) leaving(id int) {
 	if m := g.members[id]; m != nil {
 		m.leaving = true // reconcileKeeping lets it go
@@ -203,7 +203,7 @@ func (g *Group) tick(e coordinator.Tick) {
 		}
 		if m.silentTicks++; m.silentTicks > g.cfg.SilentTicks {
 			g.emit(coordinator.Disconnect{Worker: id, Reason: "no heartbeat"})
-			g.remove(id, "fell silent")
+			g.remove(id, "stopped responding")
 		}
 	}
 }

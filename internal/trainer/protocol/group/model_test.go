@@ -482,14 +482,14 @@ func (w *world) agree() {
 // tick lets 100 ms pass.
 func (w *world) tick() {
 	w.now += 100 * time.Millisecond
-	var heard []int
+	var received []int
 	for id, p := range w.processes {
 		if p.connected && !p.paused {
-			heard = append(heard, id)
+			received = append(received, id)
 		}
 	}
-	slices.Sort(heard)
-	w.do(coordinator.Tick{Heard: heard})
+	slices.Sort(received)
+	w.do(coordinator.Tick{Heard: received})
 }
 
 // restartMaster loses the group, and begins another one that knows the pods.

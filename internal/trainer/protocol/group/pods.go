@@ -27,7 +27,7 @@ type pod struct {
 	reason   string
 	left     string // how it ceased to be a member, the last time
 	retiring bool   // the group is deleting it
-	ending   bool   // it is terminating, whoever asked for that
+	ending   bool   // it is terminating, for any reason
 }
 
 func (p *pod) alive() bool { return p.state != coordinator.PodEnded && !p.retiring && !p.ending }
@@ -127,8 +127,8 @@ func (g *Group) reconcilePods() {
 	}
 }
 
-// surplus picks n pods to retire: those that do not run first, then by the highest number; never one of the minimum while
-// there is another.
+// surplus picks n pods to retire: those that do not run first, then by the highest number; never one of the minimum
+// while there is another.
 func (g *Group) surplus(n int) []int {
 	if n <= 0 {
 		return nil

@@ -8,15 +8,16 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/coordinator"
 )
 
-// Restart configures a job whose script is a command that is started again, on all workers, whenever its members change:
-// any script for torchrun. Its whole run is the job's only step, so that the rules of a step apply to it: it counts when
-// every rank has reported Reduced, which is the command's end with exit code 0, and until then a lost member ends the
-// generation, and the next one starts the command again. What the script can continue from is its own matter.
+// Restart configures a job whose script is a command that is started again, on all workers, whenever its members
+// change: any script for torchrun. Its whole run is the job's only step, so that the rules of a step apply to it: it
+// counts when every rank has reported Reduced, which is the command's end with exit code 0, and until then a lost
+// member ends the generation, and the next one starts the command again. What the script can continue from is its own
+// matter.
 //
-// Three rules differ. A step can be waited for, but not a run: workers that join or leave end the generation too, as do new
-// limits to their number. A restart is expensive: joining workers wait for the age JoinInterval of the generation, a broken
-// stream does not end it at once, and a new master takes over the generation that runs. And failures are forgiven after a
-// while, because there is no commit that shows progress.
+// Three rules differ. A step can be waited for, but not a run: workers that join or leave end the generation too, as do
+// new limits to their number. A restart is expensive: joining workers wait for the age JoinInterval of the generation,
+// a broken stream does not end it at once, and a new master takes over the generation that runs. And failures are
+// forgiven after a while, because there is no commit that shows progress.
 type Restart struct {
 	// LastCall is how long a generation of fewer than Max members waits for workers that are about to be ready.
 	LastCall time.Duration
@@ -55,7 +56,7 @@ func (g *Group) reconcileRestart() {
 	g.interruptStrangers()
 }
 
-// reasonToRestart says why the members of the current generation have to change; "" if they need not.
+// reasonToRestart reports why the members of the current generation have to change; "" if they need not.
 func (g *Group) reasonToRestart() string {
 	c := g.current
 	if c == nil || g.step >= g.cfg.Steps {
@@ -113,7 +114,8 @@ func (g *Group) adopt() {
 	}
 }
 
-// interruptStrangers stops commands of generations that have ended, once it is clear that their other ranks do not come.
+// interruptStrangers stops commands of generations that have ended, once it is clear that their other ranks do not
+// come.
 func (g *Group) interruptStrangers() {
 	if g.current == nil && g.now < g.gather {
 		return

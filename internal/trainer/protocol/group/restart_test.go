@@ -248,13 +248,13 @@ func (w *commands) end(p *commandWorker, lost coordinator.Lost) {
 
 func (w *commands) tick() {
 	w.now += 100 * time.Millisecond
-	var heard []int
+	var received []int
 	for _, id := range sorted(w.workers) {
 		if p := w.workers[id]; p.connected && !p.paused {
-			heard = append(heard, id)
+			received = append(received, id)
 		}
 	}
-	w.do(coordinator.Tick{Heard: heard})
+	w.do(coordinator.Tick{Heard: received})
 }
 
 // restartMaster replaces the master, whose workers go on.
@@ -286,8 +286,8 @@ func restartConfig() Config {
 }
 
 // TestACommandCountsAsDoneWhenAllItsRanksHaveEndedWellWhateverHappensToItsWorkers runs random schedules: workers are
-// killed, stopped and asked to leave, commands crash, streams break and masters are replaced. Then all of that ceases, and
-// the job has to end. `go test -rapid.checks=20000` runs as many.
+// killed, stopped and signalled to leave, commands crash, streams break and masters are replaced. Then all of that
+// ceases, and the job has to end. `go test -rapid.checks=20000` runs as many.
 func TestACommandCountsAsDoneWhenAllItsRanksHaveEndedWellWhateverHappensToItsWorkers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := restartConfig()
@@ -410,7 +410,8 @@ func TestACommandGoesOnWhileItsMasterIsReplaced(t *testing.T) {
 	}
 }
 
-// TestACommandIsNotStoppedForAStreamThatBreaksAndComesBack breaks a stream for less than Reconnect, and then for longer.
+// TestACommandIsNotStoppedForAStreamThatBreaksAndComesBack breaks a stream for less than Reconnect, and then for
+// longer.
 func TestACommandIsNotStoppedForAStreamThatBreaksAndComesBack(t *testing.T) {
 	for _, c := range []struct {
 		away    time.Duration

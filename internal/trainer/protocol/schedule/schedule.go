@@ -28,7 +28,7 @@ type Params struct {
 }
 
 // ErrNoRecords is returned for data without a single record.
-var ErrNoRecords = errors.New("the training data holds no records")
+var ErrNoRecords = errors.New("the training data contains no records")
 
 // Range is a run of records of one file: Lo ≤ record < Hi.
 type Range struct {

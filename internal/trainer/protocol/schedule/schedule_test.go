@@ -91,7 +91,7 @@ func TestRangesNeverSpanFiles(t *testing.T) {
 	}
 }
 
-func TestAStepIsTheSameInWhateverOrderItIsAskedFor(t *testing.T) {
+func TestAStepDoesNotDependOnTheOrderOfRequests(t *testing.T) {
 	p := Params{Seed: 7, Epochs: 4, MinibatchSize: 3, GradsToWait: 2, RecordsPerTask: 10}
 	forward, _ := New(p, []int64{50})
 	backward, _ := New(p, []int64{50})

@@ -28,13 +28,13 @@ func (s *Server) Serve(l net.Listener) error {
 // Stop accepts no connections any more, closes those whose handshake is not over, gives the handlers of streams so much
 // time to return, and then closes all connections. It returns when all of that is done. A second call waits for the
 // first.
-func (s *Server) Stop(patience time.Duration) {
+func (s *Server) Stop(timeout time.Duration) {
 	s.connections.closeUnauthenticated()
-	impatience := time.AfterFunc(patience, func() {
+	timer := time.AfterFunc(timeout, func() {
 		s.connections.closeAll()
 		s.grpc.Stop()
 	})
-	defer impatience.Stop()
+	defer timer.Stop()
 	s.grpc.GracefulStop()
 }
 
@@ -66,7 +66,7 @@ func (c *connections) add(conn net.Conn) *connection {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ending {
-		_ = conn.Close() // whoever reads from it learns that
+		_ = conn.Close() // its reader gets an error
 		return added
 	}
 	if c.open == nil {
@@ -76,7 +76,7 @@ func (c *connections) add(conn net.Conn) *connection {
 	return added
 }
 
-// authenticated says that a connection's handshake is over: what is on its way on it may be of worth.
+// authenticated reports that a connection's handshake is over: what is on its way on it may be of worth.
 func (c *connections) authenticated(conn *connection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -20,8 +20,8 @@ import (
 // patience is what the servers of these tests give their streams, and promptly is less than the 10 s that a handshake
 // may take.
 const (
-	patience = 200 * time.Millisecond
-	promptly = 5 * time.Second
+	stopTimeout = 200 * time.Millisecond
+	promptly    = 5 * time.Second
 )
 
 // visitors are ways to be connected to a server without an end.
@@ -82,7 +82,7 @@ func TestAServerEndsInTimeWhateverIsConnected(t *testing.T) {
 				eventually.True(t, "the handler's message", blocked.Load)
 			}
 			began := time.Now()
-			server.Stop(patience)
+			server.Stop(stopTimeout)
 			if took := time.Since(began); took > promptly {
 				t.Errorf("it took %v", took)
 			}

@@ -39,7 +39,7 @@ const (
 	// connectTimeout bounds an attempt to connect to an address that does not answer at all.
 	connectTimeout = 3 * time.Second
 	// windowBytes is what a peer that does not read takes off our hands: one frame, beside what a Queue holds. Without it
-	// gRPC measures the connection and takes up to 16 MiB, which would be as many updates more that nobody has asked for.
+	// gRPC measures the connection and takes up to 16 MiB, which would be as many updates more that nobody has requested.
 	windowBytes = 1 << 20
 )
 
@@ -52,7 +52,9 @@ type Credentials trainingjob.Credentials
 func LoadCredentials(dir string) (Credentials, error) {
 	var c Credentials
 	var token []byte
-	for name, into := range map[string]*[]byte{trainingjob.TLSCertificateKey: &c.Certificate, trainingjob.TLSPrivateKey: &c.PrivateKey, trainingjob.TokenKey: &token} {
+	for name, into := range map[string]*[]byte{
+		trainingjob.TLSCertificateKey: &c.Certificate, trainingjob.TLSPrivateKey: &c.PrivateKey, trainingjob.TokenKey: &token,
+	} {
 		b, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil && (name != trainingjob.TLSPrivateKey || !errors.Is(err, os.ErrNotExist)) {
 			return Credentials{}, fmt.Errorf("read the job's credentials: %w", err)
@@ -68,7 +70,10 @@ func (c Credentials) Save(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	for name, b := range map[string][]byte{trainingjob.TLSCertificateKey: c.Certificate, trainingjob.TLSPrivateKey: c.PrivateKey, trainingjob.TokenKey: []byte(c.Token)} {
+	for name, b := range map[string][]byte{
+		trainingjob.TLSCertificateKey: c.Certificate, trainingjob.TLSPrivateKey: c.PrivateKey,
+		trainingjob.TokenKey: []byte(c.Token),
+	} {
 		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
 			return err
 		}
@@ -103,7 +108,7 @@ func NewServer(c Credentials, log *slog.Logger, handle func(grpc.ServerStream) e
 			if p, ok := peer.FromContext(stream.Context()); ok {
 				from = p.Addr.String()
 			}
-			log.Warn("refused a worker with a wrong token", "from", from)
+			log.Warn("rejected a worker with a wrong token", "from", from)
 			return status.Error(codes.Unauthenticated, "the token is not this job's: the worker belongs to another job, or to an earlier run of this one")
 		}
 		return handle(stream)

@@ -23,9 +23,9 @@ type Stream struct {
 	Queue    *Queue
 	End      context.CancelCauseFunc // ends the stream at once, even while it sends
 
-	stream grpc.ServerStream
-	ctx    context.Context //nolint:containedctx // the stream's own
-	heard  atomic.Bool
+	stream   grpc.ServerStream
+	ctx      context.Context //nolint:containedctx // the stream's own
+	received atomic.Bool
 }
 
 // Accept receives a worker's Join, which it also returns. The stream's queue holds at most limit tensors. The caller
@@ -69,7 +69,7 @@ func (s *Stream) Receive() (*Frame, error) {
 	if err := s.stream.RecvMsg(f); err != nil {
 		return nil, err
 	}
-	s.heard.Store(true)
+	s.received.Store(true)
 	return f, nil
 }
 
@@ -102,16 +102,16 @@ func (s *Stream) Serve(goroutines *sync.WaitGroup, ended <-chan struct{}, receiv
 // beat sends a heartbeat of the master of that generation, and reports whether a frame came since the last call.
 func (s *Stream) beat(generation int64) bool {
 	s.Queue.Urgent(&wirepb.Message{Kind: &wirepb.Message_Heartbeat{Heartbeat: &wirepb.Heartbeat{Generation: generation}}})
-	return s.heard.Swap(false)
+	return s.received.Swap(false)
 }
 
 // Beat sends a heartbeat to every worker, and lists the workers from which a frame came since the last call.
 func Beat[S interface{ beat(generation int64) bool }](streams map[int]S, generation int64) []int {
-	var heard []int
+	var received []int
 	for worker, s := range streams {
 		if s.beat(generation) {
-			heard = append(heard, worker)
+			received = append(received, worker)
 		}
 	}
-	return heard
+	return received
 }

@@ -104,7 +104,7 @@ func TestTensorsArriveAsTheyWereSentWhateverTheirSize(t *testing.T) {
 	}
 }
 
-func TestAWorkerWithAWrongTokenIsRefusedAndToldWhy(t *testing.T) {
+func TestAWorkerWithAWrongTokenIsRejectedWithTheReason(t *testing.T) {
 	c := credentials(t)
 	address := serve(t, c, func(grpc.ServerStream) error { return errors.New("it was let in") })
 	wrong := c
@@ -165,10 +165,10 @@ func TestPiecesOutOfPlaceAreRefused(t *testing.T) {
 	})
 }
 
-func TestATensorsMemoryIsAskedForWhenHalfOfItHasCome(t *testing.T) {
+func TestMemoryOfATensorIsAllocatedWhenHalfOfItHasArrived(t *testing.T) {
 	const want, pieceFloats = 10, 2
-	var asked bool
-	alloc := func() []float32 { asked = true; return make([]float32, want) }
+	var allocated bool
+	alloc := func() []float32 { allocated = true; return make([]float32, want) }
 	received := func(offset int) (*wire.Frame, *wirepb.Piece) {
 		floats := make([]float32, pieceFloats)
 		for i := range floats {
@@ -183,7 +183,7 @@ func TestATensorsMemoryIsAskedForWhenHalfOfItHasCome(t *testing.T) {
 	}
 	var a wire.Assembly
 	for round := range 2 { // the second is after the first has been taken
-		asked = false
+		allocated = false
 		var whole []float32
 		for offset := 0; offset < want; offset += pieceFloats {
 			frame, piece := received(offset)
@@ -192,8 +192,8 @@ func TestATensorsMemoryIsAskedForWhenHalfOfItHasCome(t *testing.T) {
 				t.Fatal(err)
 			}
 			frame.Release()
-			if half := 2*(offset+pieceFloats) >= want; asked != half {
-				t.Fatalf("round %d: after %d of %d values memory was asked for: %t", round, offset+pieceFloats, want, asked)
+			if half := 2*(offset+pieceFloats) >= want; allocated != half {
+				t.Fatalf("round %d: after %d of %d values memory was asked for: %t", round, offset+pieceFloats, want, allocated)
 			}
 		}
 		for i, v := range whole {

@@ -82,7 +82,10 @@ func (e *Exchange) merge(span reduce.Span, sum gradient.Sum, stats [][]float32, 
 	r := e.round
 	e.cfg.At(BeforeFinished, r.Step)
 	i, n := slices.Index(r.Owners, e.cfg.Self), len(r.Owners)
-	s := &wirepb.Slice{Round: r.Number, Step: r.Step, From: int32(e.cfg.Self), Hi: int32(len(e.stats)), Finished: true, Index: int32(i), Count: int32(n), Rows: gradient.Counts(whole.Rows)}
+	s := &wirepb.Slice{
+		Round: r.Number, Step: r.Step, From: int32(e.cfg.Self), Hi: int32(len(e.stats)), Finished: true, Index: int32(i),
+		Count: int32(n), Rows: gradient.Counts(whole.Rows),
+	}
 	if i == 0 {
 		s.Measured = []*wirepb.Measured{total(e.measured)}
 	}

@@ -16,8 +16,12 @@ type clients struct {
 	parameters         runtime.ParameterCodec
 }
 
-// metadataOnly makes the API server leave out spec and status.
-const metadataOnly = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+// Accept headers with which the API server leaves out spec and status. It converts each object of a watch into the kind
+// that is named: a list there would end the watch at its first event.
+const (
+	metadataOfList  = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+	metadataOfWatch = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+)
 
 func dial(config *rest.Config) (clients, error) {
 	scheme := runtime.NewScheme()
@@ -44,8 +48,8 @@ func dial(config *rest.Config) (clients, error) {
 		accept  string
 	}{
 		{&c.kueue, kueue.SchemeGroupVersion, "/apis", ""},
-		{&c.batch, batch, "/apis", metadataOnly},
-		{&c.core, version, "/api", metadataOnly},
+		{&c.batch, batch, "/apis", metadataOfList},
+		{&c.core, version, "/api", metadataOfList},
 	} {
 		of := rest.CopyConfig(config)
 		of.GroupVersion, of.APIPath, of.NegotiatedSerializer = &g.version, g.path, codecs

@@ -82,7 +82,7 @@ func Run(ctx context.Context, config Config) error {
 		synced = append(synced, informer.HasSynced)
 	}
 	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
-		return nil // asked to stop
+		return nil // signalled to stop
 	}
 	c.Log.Info("priorities follow the ages of checkpoints", "step", c.Rule.Step, "max", c.Rule.Max, "dry_run", c.DryRun)
 	ticks := time.NewTicker(c.Every)
@@ -157,7 +157,11 @@ func (c *controller) informer(ctx context.Context, client rest.Interface, resour
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			o.Watch = true
-			return client.Get().Resource(resource).VersionedParams(&o, c.parameters).Watch(ctx)
+			request := client.Get().Resource(resource).VersionedParams(&o, c.parameters)
+			if _, metadata := of.(*metav1.PartialObjectMetadata); metadata {
+				request.SetHeader("Accept", metadataOfWatch)
+			}
+			return request.Watch(ctx)
 		},
 	}, of, 0)
 	err := errors.Join(informer.SetTransform(trim), informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {

@@ -139,6 +139,8 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case resource == s.denied:
 		w.WriteHeader(http.StatusForbidden)
 		_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"no"}`)
+	case r.URL.Query().Get("watch") != "" && strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadataList"):
+		s.t.Errorf("a watch of %s asks for lists: an API server ends it at the first event", resource)
 	case r.URL.Query().Get("sendInitialEvents") != "": // a server without streaming lists
 		w.WriteHeader(http.StatusUnprocessableEntity)
 		_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`)
@@ -185,7 +187,7 @@ func start(t *testing.T, classes ...int32) (*server, Config) {
 	}
 }
 
-func TestTheControllerPatchesABoostOnceAndEndsWhenAskedTo(t *testing.T) {
+func TestTheControllerPatchesABoostOnceAndStopsWithItsContext(t *testing.T) {
 	s, config := start(t, 100, 1000)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

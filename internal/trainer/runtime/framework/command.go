@@ -25,7 +25,11 @@ type launch struct {
 	Script  []byte   `json:"script"` // its text
 	Threads int      `json:"threads,omitempty"`
 	Beside  string   `json:"-"` // see Options
-	Socket  string   `json:"socket"`
+
+	LocalRank  int `json:"-"`
+	LocalWorld int `json:"-"`
+
+	Socket string `json:"socket"`
 }
 
 // command is a script that runs as a child of this process.
@@ -39,7 +43,11 @@ type command struct {
 
 // startCommand runs a script. The command owns the directory from then on, also after an error.
 func startCommand(l launch, dir *child.Workdir, output io.Writer) (_ *command, err error) {
-	c := &command{dir: dir, output: &child.Lines{To: output, Prefix: l.Name + ": "}, ended: make(chan struct{})}
+	prefix := l.Name + ": "
+	if l.LocalWorld > 1 {
+		prefix = fmt.Sprintf("%s, local rank %d: ", l.Name, l.LocalRank)
+	}
+	c := &command{dir: dir, output: &child.Lines{To: output, Prefix: prefix}, ended: make(chan struct{})}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, c.end(0))
@@ -111,11 +119,11 @@ func (c *command) ending() ending {
 func (c *command) lastLines() string { return c.output.LastLines() }
 
 // end waits until the script has ended, kills it if that takes too long, and removes its directory.
-func (c *command) end(patience time.Duration) error {
+func (c *command) end(timeout time.Duration) error {
 	if c.cmd != nil {
 		select {
 		case <-c.ended:
-		case <-time.After(patience):
+		case <-time.After(timeout):
 			child.Signal(c.cmd.Process, syscall.SIGKILL)
 			<-c.ended
 		}
@@ -145,6 +153,9 @@ func (l launch) environment(modules string) []string {
 	}
 	if before := os.Getenv("PYTHONPATH"); before != "" {
 		path = append(path, before)
+	}
+	if l.LocalWorld > 0 {
+		env = append(env, "LOCAL_RANK="+strconv.Itoa(l.LocalRank), "LOCAL_WORLD_SIZE="+strconv.Itoa(l.LocalWorld))
 	}
 	return append(env, "ELASTIC_SOCKET="+l.Socket, "PYTHONPATH="+strings.Join(path, string(filepath.ListSeparator)))
 }

@@ -79,7 +79,7 @@ func TestALossThatIsNotFiniteIsTheSameErrorAsOurOwnNetworks(t *testing.T) {
 	}
 }
 
-func TestAFrameThatPromisesMuchAllocatesLittle(t *testing.T) {
+func TestAFrameWithALargeDeclaredSizeAllocatesLittle(t *testing.T) {
 	head := answer(askInitial, `{}`)
 	const claimed = 1 << 32
 	binary.LittleEndian.PutUint64(head[8:], 4*claimed)

@@ -45,6 +45,10 @@ type Options struct {
 	LearningRate  *float64 // the job's, which replaces the script's; nil keeps the script's
 	Threads       int      // of the child; results depend on it
 
+	// LocalRank is the number of the process among the LocalWorld that a worker runs of the script, each of which knows both
+	// by the variables of torchrun. LocalWorld is 0 where a script knows nothing of ranks.
+	LocalRank, LocalWorld int
+
 	// Restarts is how many times in a row a child is restarted that has died without having answered a request
 	// in between. A worker's child is not restarted: the worker ends, which is reported with more detail.
 	Restarts int
@@ -163,7 +167,10 @@ type measured struct {
 }
 
 // Gradient requests the gradient of a minibatch's records (Batch.Records) at state; see nn.Network.Gradient.
-func (n *Network) Gradient(state []float32, b *graph.Batch, stepRecords int, step int64, virtualWorker int, _ uint64, out []float32, _ []gradient.Rows) (nn.Result, error) {
+func (n *Network) Gradient(
+	state []float32, b *graph.Batch, stepRecords int, step int64, virtualWorker int, _ uint64, out []float32,
+	_ []gradient.Rows,
+) (nn.Result, error) {
 	question := struct {
 		Step          int64 `json:"step"`
 		VirtualWorker int   `json:"virtual_worker"`

@@ -125,7 +125,7 @@ func TestAnUpdateIsOfTheStateThatItIsGivenWhateverTheScriptHeldBefore(t *testing
 	}
 }
 
-func TestAScriptThatDiesIsToldWithItsExitCodeAndItsLastLines(t *testing.T) {
+func TestAScriptThatDiesIsReportedWithItsExitCodeAndItsLastLines(t *testing.T) {
 	o, log := counting(t)
 	t.Setenv("COUNTING_PRINTS", "1")
 	t.Setenv("COUNTING_DIES_AT", "5")
@@ -173,7 +173,7 @@ func TestAMastersScriptThatDiesEveryTimeIsGivenUp(t *testing.T) {
 	}
 }
 
-func TestAScriptsOwnErrorIsToldAndTheScriptLivesOn(t *testing.T) {
+func TestAScriptsErrorIsReportedAndTheScriptContinues(t *testing.T) {
 	o, _ := counting(t)
 	t.Setenv("COUNTING_DIVERGES_AT", "2")
 	n := start(t, o)
@@ -227,7 +227,7 @@ func TestTheLastLinesOfAScriptThatEndsAtOnceStandLastAndQuoted(t *testing.T) {
 	o, _ := counting(t)
 	o.Script = []byte("import sys\nsys.exit('no torch here')")
 	_, err := Start(t.Context(), o)
-	if err == nil || !strings.HasSuffix(err.Error(), "before it had connected (a script calls elastic_training's serve or run); its last lines:\n  > no torch here") {
+	if err == nil || !strings.HasSuffix(err.Error(), "before it had connected (a script calls init, run or serve of elastic_training); its last lines:\n  > no torch here") {
 		t.Errorf("%v", err)
 	}
 }

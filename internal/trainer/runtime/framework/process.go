@@ -56,7 +56,7 @@ func startProcess(ctx context.Context, o Options) (_ *process, err error) {
 			err = errors.Join(err, p.close())
 		}
 	}()
-	l := launch{Command: o.Command, Name: o.Name, Script: o.Script, Threads: o.Threads, Beside: o.Beside}
+	l := launch{Command: o.Command, Name: o.Name, Script: o.Script, Threads: o.Threads, Beside: o.Beside, LocalRank: o.LocalRank, LocalWorld: o.LocalWorld}
 	if o.Shared != "" {
 		return p, p.startRemote(ctx, l, o.Shared)
 	}
@@ -99,9 +99,9 @@ func (p *process) accept(ctx context.Context, listener *net.UnixListener) error 
 	conn, err := acceptOne(ctx, listener, p.script.done())
 	switch {
 	case errors.Is(err, errEnded):
-		return p.death(" before it had connected (a script calls elastic_training's serve or run)")
+		return p.death(" before it had connected (a script calls init, run or serve of elastic_training)")
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return fmt.Errorf("%s has not connected for %v: a script calls elastic_training's serve or run: %w", p.name, connectTimeout, err)
+		return fmt.Errorf("%s has not connected for %v: a script calls init, run or serve of elastic_training: %w", p.name, connectTimeout, err)
 	}
 	p.conn = conn
 	return err

@@ -11,7 +11,7 @@ import (
 type Script struct{ process *process }
 
 // StartScript runs a script as a child and waits until it has connected, or ctx ends. Of the options it uses Command,
-// Name, Script, Beside, Threads and Output.
+// Name, Script, Beside, Threads, LocalRank, LocalWorld and Output.
 func StartScript(ctx context.Context, o Options) (*Script, error) {
 	o.Shared = "" // only a master's script runs in another container
 	p, err := startProcess(ctx, o)

@@ -98,7 +98,10 @@ func (m *Master) take(i input) {
 			Identity: group.Identity{Lineage: r.Lineage, Job: r.JobDigest, Numerics: c.Numerics},
 		})
 	case *wirepb.Message_GroupIdle:
-		m.step(group.Idle{Worker: c.Worker, Generation: k.GroupIdle.Generation, Held: k.GroupIdle.Held, Of: k.GroupIdle.Of, Reason: k.GroupIdle.Reason, Address: k.GroupIdle.Address})
+		m.step(group.Idle{
+			Worker: c.Worker, Generation: k.GroupIdle.Generation, Held: k.GroupIdle.Held, Of: k.GroupIdle.Of,
+			Reason: k.GroupIdle.Reason, Address: k.GroupIdle.Address,
+		})
 	case *wirepb.Message_GroupReduced:
 		r := k.GroupReduced
 		m.step(group.Reduced{Worker: c.Worker, Generation: r.Generation, Step: r.Step, LossSum: r.LossSum, Records: int(r.Records)})

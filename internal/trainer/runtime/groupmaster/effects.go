@@ -37,7 +37,7 @@ func (m *Master) do(e group.Effect) {
 	case group.Finish:
 		m.send(e.Worker, &wirepb.Message{Kind: &wirepb.Message_GroupFinish{GroupFinish: &wirepb.GroupFinish{Generation: e.Generation, Saver: e.Saver}}})
 	case coordinator.Refuse:
-		m.log.Warn("refused a worker", "worker", e.Worker, "reason", e.Reason)
+		m.log.Warn("rejected a worker", "worker", e.Worker, "reason", e.Reason)
 		m.gaveUp[e.Worker] = e.Reason
 		m.last(e.Worker, &wirepb.Message{Kind: &wirepb.Message_Refusal{Refusal: &wirepb.Refusal{Reason: e.Reason}}})
 	case coordinator.Dismiss:
@@ -123,6 +123,9 @@ func (m *Master) status() trainingjob.Status {
 		s.Message = cmp.Or(c.Reason, master.WaitingFor(c))
 	case c.Phase == coordinator.Saving:
 		s.Phase, s.Message = trainingjob.PhaseRunning, "all steps are done; the script finishes"
+	}
+	if n := j.Spec.Processes(); n > 1 {
+		s.Processes = n
 	}
 	if j.Spec.Restarts() { // how far a command has come is not known here
 		s.StepsDone, s.StepsTotal, s.Loss, s.Starts = 0, 0, nil, m.core.Starts()

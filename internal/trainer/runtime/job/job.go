@@ -201,7 +201,9 @@ func (j *Job) modelFile(name string, o Options) (_ json.RawMessage, err error) {
 	if o.Compile == nil {
 		o.Compile = compile
 	}
-	if j.Network, err = o.Compile(j.Graph, nn.Options{Kernel: j.Kernel, Threads: o.Threads, MaxBatch: j.Spec.LargestMinibatch(), MemoryBytes: o.Memory}); err != nil {
+	if j.Network, err = o.Compile(
+		j.Graph, nn.Options{Kernel: j.Kernel, Threads: o.Threads, MaxBatch: j.Spec.LargestMinibatch(), MemoryBytes: o.Memory},
+	); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return graph.Canonical(j.Graph), nil

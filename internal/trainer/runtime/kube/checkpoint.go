@@ -25,7 +25,7 @@ const (
 // headerRoom is how much a checkpoint may hold besides its tensors.
 const headerRoom = 64 << 10
 
-// reportTimeout bounds the report of a checkpoint: a master that is asked to end has little time.
+// reportTimeout bounds the report of a checkpoint: a master that is signalled to end has little time.
 const reportTimeout = 2 * time.Second
 
 // KeepsCheckpoints implements master.Store.
@@ -100,7 +100,7 @@ func (c *Cluster) ReportCheckpoint(ctx context.Context, at time.Time) error {
 	}})
 }
 
-// ReportNoCheckpoint says on the Job that there is no checkpoint yet, unless an earlier master has reported one.
+// ReportNoCheckpoint writes on the Job that there is no checkpoint yet, unless an earlier master has reported one.
 func (c *Cluster) ReportNoCheckpoint(ctx context.Context) error {
 	if c.reported {
 		return nil

@@ -76,7 +76,7 @@ func InPod(root string) (*Cluster, error) {
 	host, port := os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT")
 	pod, namespace := os.Getenv("MY_POD_NAME"), os.Getenv("MY_POD_NAMESPACE")
 	if host == "" || port == "" || pod == "" || namespace == "" {
-		return nil, errors.New("this runs in a pod that elastic_training_job or elastic_task made: KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT, MY_POD_NAME or MY_POD_NAMESPACE is not set; on one machine use `elastic-trainer train`")
+		return nil, errors.New("this command runs only in pods created by elastic_training_job or elastic_task: KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT, MY_POD_NAME or MY_POD_NAMESPACE is not set; on one machine, use `elastic-trainer train`")
 	}
 	return Dial(podConfig(root, host, port), namespace, pod)
 }
@@ -85,7 +85,7 @@ func InPod(root string) (*Cluster, error) {
 func PodConfig(root string) (*rest.Config, error) {
 	host, port := os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT")
 	if host == "" || port == "" {
-		return nil, errors.New("this runs in a pod: KUBERNETES_SERVICE_HOST or KUBERNETES_SERVICE_PORT is not set")
+		return nil, errors.New("this command runs only in pods: KUBERNETES_SERVICE_HOST or KUBERNETES_SERVICE_PORT is not set")
 	}
 	return podConfig(root, host, port), nil
 }

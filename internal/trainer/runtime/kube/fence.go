@@ -59,7 +59,10 @@ func Acquire(ctx context.Context, c *Cluster, log *slog.Logger) (*Fence, error) 
 		}
 		now := metav1.NowMicro()
 		seconds := int32(renewalWait / time.Second)
-		lease.Spec = coordinationv1.LeaseSpec{HolderIdentity: &c.Pod, LeaseTransitions: &transitions, AcquireTime: &now, RenewTime: &now, LeaseDurationSeconds: &seconds}
+		lease.Spec = coordinationv1.LeaseSpec{
+			HolderIdentity: &c.Pod, LeaseTransitions: &transitions, AcquireTime: &now, RenewTime: &now,
+			LeaseDurationSeconds: &seconds,
+		}
 		written, err := f.write(ctx, lease)
 		if apierrors.IsConflict(err) {
 			continue // another master was faster: read the holder again

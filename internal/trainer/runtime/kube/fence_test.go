@@ -102,8 +102,8 @@ func TestAMasterLearnsThatItsLeaseWasTaken(t *testing.T) {
 func TestAMasterWhoseLeaseIsTakenWhileItIsCutOffStopsWithTheAPIServersFirstAnswer(t *testing.T) {
 	s := newServer(t)
 	f := acquire(t, s)
-	asked, release := s.wait(http.MethodPut, "leases")
-	<-asked // a renewal waits, and others reach the API server
+	received, release := s.wait(http.MethodPut, "leases")
+	<-received // a renewal waits, and others reach the API server
 	s.heldBy("other")
 	select {
 	case reason := <-f.Lost():
@@ -122,8 +122,8 @@ func TestAMasterWhoseLeaseIsTakenWhileItIsCutOffStopsWithTheAPIServersFirstAnswe
 func TestTheGenerationIsKnownWhileTheAPIServerDoesNotAnswer(t *testing.T) {
 	s := newServer(t)
 	f := acquire(t, s)
-	asked, release := s.wait(http.MethodPut, "leases")
-	<-asked // a renewal waits
+	received, release := s.wait(http.MethodPut, "leases")
+	<-received // a renewal waits
 	known := make(chan int64, 1)
 	go func() { known <- f.Generation() }()
 	select {

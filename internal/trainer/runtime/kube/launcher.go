@@ -34,11 +34,11 @@ type Launcher struct {
 	giveUp   context.CancelFunc
 	running  sync.WaitGroup
 
-	mu       sync.Mutex
-	workers  trainingjob.Workers // the newest workers.json
-	asked    string              // the newest request for a checkpoint
-	creating map[int]*creation
-	minimum  minPods
+	mu        sync.Mutex
+	workers   trainingjob.Workers // the newest workers.json
+	requested string              // the newest request for a checkpoint
+	creating  map[int]*creation
+	minimum   minPods
 }
 
 // creation is a worker pod that is being made.
@@ -55,7 +55,10 @@ const closeTimeout = 5 * time.Second
 func Start(ctx context.Context, c *Cluster, address string, log *slog.Logger) (l *Launcher, existing []coordinator.PodChanged, lastWorker int, err error) {
 	requests, giveUp := context.WithCancel(context.WithoutCancel(ctx))
 	ctx, cancel := context.WithCancel(requests)
-	l = &Launcher{cluster: c, address: address, log: log, events: make(chan coordinator.Event, 256), ctx: ctx, cancel: cancel, requests: requests, giveUp: giveUp, creating: map[int]*creation{}, minimum: minPods{}}
+	l = &Launcher{
+		cluster: c, address: address, log: log, events: make(chan coordinator.Event, 256), ctx: ctx, cancel: cancel,
+		requests: requests, giveUp: giveUp, creating: map[int]*creation{}, minimum: minPods{},
+	}
 	begun := l // l is nil when an error is returned
 	defer func() {
 		if err != nil {
@@ -69,7 +72,7 @@ func Start(ctx context.Context, c *Cluster, address string, log *slog.Logger) (l
 	if l.workers, err = trainingjob.DecodeWorkers([]byte(configMap.Data[trainingjob.WorkersKey])); err != nil {
 		return nil, nil, 0, err
 	}
-	l.asked = configMap.Annotations[trainingjob.AnnotationCheckpoint] // of the previous master
+	l.requested = configMap.Annotations[trainingjob.AnnotationCheckpoint] // of the previous master
 	if l.Queued() {
 		if err := c.mustBeManaged(ctx); err != nil {
 			return nil, nil, 0, err
@@ -195,9 +198,9 @@ func (l *Launcher) changes(pod *corev1.Pod) []coordinator.PodChanged {
 func (l *Launcher) configSeen(o any) {
 	configMap := o.(*corev1.ConfigMap)
 	l.mu.Lock()
-	asked := configMap.Annotations[trainingjob.AnnotationCheckpoint]
-	again := asked != "" && asked != l.asked
-	l.asked = asked
+	requested := configMap.Annotations[trainingjob.AnnotationCheckpoint]
+	again := requested != "" && requested != l.requested
+	l.requested = requested
 	l.mu.Unlock()
 	if again {
 		l.emit(coordinator.CheckpointRequested{})
@@ -205,7 +208,7 @@ func (l *Launcher) configSeen(o any) {
 	workers, err := trainingjob.DecodeWorkers([]byte(configMap.Data[trainingjob.WorkersKey]))
 	err = errors.Join(l.cluster.verify(configMap), err)
 	if forged := (*trainingjob.ForgedError)(nil); errors.As(err, &forged) {
-		l.cluster.notify(coordinator.Notice{Warning: true, Reason: "WorkersIgnored", Message: err.Error() + ". The workers stay as they were"})
+		l.cluster.notify(coordinator.Notice{Warning: true, Reason: "WorkersIgnored", Message: err.Error() + ". The workers are not changed"})
 	}
 	if err != nil {
 		l.log.Warn("the new workers.json is ignored", "error", err)
@@ -252,7 +255,7 @@ func podEvent(pod *corev1.Pod) (coordinator.PodChanged, bool) {
 	return e, true
 }
 
-// endedFromOutside reports whether a container was asked to stop (143), or was killed, but not by the memory limit.
+// endedFromOutside reports whether a container was signalled to stop (143), or was killed, but not by the memory limit.
 func endedFromOutside(pod *corev1.Pod) bool {
 	for _, s := range pod.Status.ContainerStatuses {
 		if t := s.State.Terminated; t != nil {
@@ -377,8 +380,8 @@ func (l *Launcher) delete(worker int) error {
 // Close stops watching and creating. It waits a while for requests in flight and for deletions.
 func (l *Launcher) Close() {
 	l.cancel()
-	patience := time.AfterFunc(closeTimeout, l.giveUp)
-	defer patience.Stop()
+	timeout := time.AfterFunc(closeTimeout, l.giveUp)
+	defer timeout.Stop()
 	defer l.giveUp()
 	l.running.Wait()
 }

@@ -27,10 +27,10 @@ func startLauncher(t *testing.T, s *server) *Launcher {
 func TestADeletionComesAfterTheCreationThatIsUnderWay(t *testing.T) {
 	s := newServer(t)
 	l := startLauncher(t, s)
-	asked, release := s.wait(http.MethodPost, "pods")
+	received, release := s.wait(http.MethodPost, "pods")
 	defer release()
 	l.Create(0, false)
-	<-asked
+	<-received
 	l.Delete(0)
 	late := time.AfterFunc(200*time.Millisecond, release) // a deletion that does not wait would be first
 	defer late.Stop()

@@ -37,8 +37,8 @@ func (f minPods) changes(pod *corev1.Pod, e coordinator.PodChanged) []coordinato
 type UnmanagedError struct{ Namespace string }
 
 func (e *UnmanagedError) Error() string {
-	return fmt.Sprintf("Kueue does not manage pods in namespace %s: it has not marked those of this job, which would run outside of its queue; "+
-		"have Kueue's integration \"pod\" enabled for the namespace (integrations.frameworks and managedJobsNamespaceSelector of Kueue's configuration), or leave attribute queue out", e.Namespace)
+	return fmt.Sprintf("Kueue does not manage pods in namespace %s, so the pods of this job would run outside of its queue; "+
+		"enable Kueue's integration \"pod\" for the namespace (integrations.frameworks and managedJobsNamespaceSelector of Kueue's configuration), or remove the attribute queue", e.Namespace)
 }
 
 // mustBeManaged returns an error if Kueue has not marked the master's own pod.
@@ -61,7 +61,7 @@ func (c *Cluster) ownPod(ctx context.Context) (*corev1.Pod, error) {
 	return pod, nil
 }
 
-// Stop is why the master is asked to stop, as far as the API server can be reached.
+// Stop is why the master is signalled to stop, as far as the API server can be reached.
 func (c *Cluster) Stop(ctx context.Context) (coordinator.Stop, error) {
 	stop := coordinator.Stop{Cause: coordinator.Replaced, ItsCause: trainingjob.DisruptionCause{Pod: c.Pod}}
 	pod, err := c.ownPod(ctx)

@@ -28,14 +28,14 @@ func newQueuedServer(t *testing.T, managed bool) *server {
 	}
 	s.put("configmaps", &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "digits-job"}, Data: map[string]string{trainingjob.WorkersKey: string(workers)}})
 	s.put("pods", member("digits-abcde", "", managed))
-	s.put("jobs", &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "digits-floor"}})
+	s.put("jobs", &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "digits-min"}})
 	return s
 }
 
 // member is a pod of the job's group; the minimum's have an index.
 func member(name, index string, managed bool) *corev1.Pod {
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Labels: map[string]string{kueue.PodGroupNameLabel: "digits-floor-0a1b2c3d"}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Labels: map[string]string{kueue.PodGroupNameLabel: "digits-min-0a1b2c3d"}},
 		Status:     corev1.PodStatus{Phase: corev1.PodRunning},
 	}
 	if index != "" {
@@ -101,14 +101,14 @@ func TestWhatAnEvictedMasterLeftIsRemovedByTheNext(t *testing.T) {
 
 func TestAMinimumWorkerIsEndedUnderTheNameThatItsJobGaveIt(t *testing.T) {
 	s := newQueuedServer(t, true)
-	s.put("pods", member("digits-floor-0-x7k2p", "0", true))
+	s.put("pods", member("digits-min-0-x7k2p", "0", true))
 	l, existing, _, err := Start(t.Context(), s.cluster, "10.0.0.1:50001", quiet())
-	if err != nil || len(existing) != 1 || existing[0].Name != "digits-floor-0-x7k2p" || !existing[0].Minimum {
+	if err != nil || len(existing) != 1 || existing[0].Name != "digits-min-0-x7k2p" || !existing[0].Minimum {
 		t.Fatalf("%+v, %v", existing, err)
 	}
 	l.Delete(0)
 	l.Close()
-	if s.has("pods/digits-floor-0-x7k2p") {
+	if s.has("pods/digits-min-0-x7k2p") {
 		t.Errorf("the pod is there: %v", s.writes())
 	}
 }
@@ -118,7 +118,7 @@ func TestAMinimumWorkerThatIsCreatedAgain(t *testing.T) {
 		pod.CreationTimestamp = metav1.Unix(second, 0)
 		return pod
 	}
-	first, second := at(member("digits-floor-0-aaaaa", "0", true), 1), at(member("digits-floor-0-bbbbb", "0", true), 2)
+	first, second := at(member("digits-min-0-aaaaa", "0", true), 1), at(member("digits-min-0-bbbbb", "0", true), 2)
 	sees := func(f minPods, pod *corev1.Pod) []string {
 		e, _ := podEvent(pod)
 		var seen []string
@@ -147,7 +147,7 @@ func TestAMinimumWorkerThatIsCreatedAgain(t *testing.T) {
 	})
 	t.Run("within a second is known by the other's end", func(t *testing.T) {
 		f := minPods{}
-		again := at(member("digits-floor-0-ccccc", "0", true), 2)
+		again := at(member("digits-min-0-ccccc", "0", true), 2)
 		sees(f, again)
 		ended := second.DeepCopy()
 		ended.Status.Phase = corev1.PodFailed
@@ -158,7 +158,7 @@ func TestAMinimumWorkerThatIsCreatedAgain(t *testing.T) {
 }
 
 func TestTheEndOfAQueuedJob(t *testing.T) {
-	const markMaster, stopMinJob = "PATCH pods/digits-abcde", "PATCH jobs/digits-floor"
+	const markMaster, stopMinJob = "PATCH pods/digits-abcde", "PATCH jobs/digits-min"
 	for name, c := range map[string]struct {
 		minimum corev1.PodPhase
 		want    []string
@@ -169,7 +169,7 @@ func TestTheEndOfAQueuedJob(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newQueuedServer(t, true)
-			worker := member("digits-floor-0-x7k2p", "0", true)
+			worker := member("digits-min-0-x7k2p", "0", true)
 			worker.Status.Phase = c.minimum
 			s.put("pods", worker)
 			burst := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "digits-worker-1", Labels: map[string]string{trainingjob.LabelJobUID: "uid", trainingjob.LabelRole: trainingjob.RoleWorker}}}

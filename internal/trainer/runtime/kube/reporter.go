@@ -102,8 +102,8 @@ func (r *Reporter) Notice(n coordinator.Notice) {
 // Close waits a while until the newest status and the Events are written.
 func (r *Reporter) Close() {
 	close(r.closing)
-	patience := time.AfterFunc(lastStatus, r.giveUp)
-	defer patience.Stop()
+	timeout := time.AfterFunc(lastStatus, r.giveUp)
+	defer timeout.Stop()
 	defer r.giveUp()
 	r.done.Wait()
 }

@@ -108,9 +108,9 @@ func (s *server) patches(name string) []string {
 	return slices.Clone(s.merges[name])
 }
 
-// wait makes every later request that matches wait until release is called or the client disconnects. asked receives
+// wait makes every later request that matches wait until release is called or the client disconnects. received receives
 // when there is such a request.
-func (s *server) wait(method, resource string) (asked <-chan struct{}, release func()) {
+func (s *server) wait(method, resource string) (received <-chan struct{}, release func()) {
 	waits, released := make(chan struct{}, 1), make(chan struct{})
 	s.mu.Lock()
 	defer s.mu.Unlock()

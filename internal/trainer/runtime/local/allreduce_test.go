@@ -90,7 +90,7 @@ func TestAWorkerMayDieAtEveryPointOfAStep(t *testing.T) {
 	}
 }
 
-func TestWorkersThatAreAskedToLeaveStayToTheEndOfTheStepAndOthersJoin(t *testing.T) {
+func TestRequestedLeavesHappenAtTheEndOfTheStepAndOthersJoin(t *testing.T) {
 	spec := reference("testdata/reference_model.py")
 	want := train(t, spec, run{workers: 1, threads: 1})
 	notices, hash := trainWithAllReduce(t, spec, 1, 3, func(ctx context.Context, output string, _ *noticeRecorder) {
@@ -149,7 +149,7 @@ func TestTrainingContinuesWithoutAPausedWorkerThatReturns(t *testing.T) {
 	if hash != want {
 		t.Errorf("hash %s, and %s with aggregation at the master", hash, want)
 	}
-	if !slices.ContainsFunc(notices, func(n coordinator.Notice) bool { return strings.Contains(n.Message, "fell silent") }) {
+	if !slices.ContainsFunc(notices, func(n coordinator.Notice) bool { return strings.Contains(n.Message, "stopped responding") }) {
 		t.Errorf("no worker was lost: %v", notices)
 	}
 }

@@ -189,9 +189,9 @@ func (c *chaosRun) life() (code int, output string) {
 	}
 	ctx, cancel := context.WithTimeout(c.Context(), lifeEnds)
 	defer cancel()
-	var said eventually.Text
+	var log eventually.Text
 	cmd := exec.CommandContext(ctx, program, c.args...)
-	cmd.Stdout, cmd.Stderr = &said, &said
+	cmd.Stdout, cmd.Stderr = &log, &log
 	if err := cmd.Start(); err != nil {
 		c.Fatal(err)
 	}
@@ -204,7 +204,7 @@ func (c *chaosRun) life() (code int, output string) {
 	for c.faults > 0 && !deadly {
 		select {
 		case err := <-ended:
-			return c.ended(ctx, err), said.String()
+			return c.ended(ctx, err), log.String()
 		case <-time.After(time.Duration(50+c.rng.IntN(900)) * time.Millisecond):
 			c.faults--
 			deadly = c.disturb(cmd.Process, strangers)
@@ -215,10 +215,10 @@ func (c *chaosRun) life() (code int, output string) {
 	if took := time.Since(began); deadly {
 		c.slowest = max(c.slowest, took)
 		if took > grace {
-			c.Errorf("it took %v to end: %s", took, said.String())
+			c.Errorf("it took %v to end: %s", took, log.String())
 		}
 	}
-	return c.ended(ctx, err), said.String()
+	return c.ended(ctx, err), log.String()
 }
 
 func (c *chaosRun) ended(ctx context.Context, err error) (code int) {
@@ -358,8 +358,8 @@ func (c *chaosRun) checkEvaluations(got, want []trainingjob.Measurement, digest,
 // checkRefusal expects that a failed job names data that were replaced while it ran.
 func (c *chaosRun) checkRefusal(output string) {
 	c.Helper()
-	said := strings.TrimSpace(output)
-	refusal, place := said[strings.LastIndex(said, "\n")+1:], ""
+	text := strings.TrimSpace(output)
+	refusal, place := text[strings.LastIndex(text, "\n")+1:], ""
 	for name := range c.present {
 		if strings.Contains(refusal, filepath.Join(c.dir, name)) {
 			place = name

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"math/rand/v2"
 	"os"
@@ -249,12 +250,14 @@ type processes struct {
 	threads     int
 	pace        time.Duration // the least duration of a gradient
 	reporter    master.Reporter
+	log         io.Writer                                // of the workers; nil for the test's
 	meanwhile   func(ctx context.Context, output string) // ctx ends with the training; nil for nothing
+	limit       time.Duration                            // of the training; 0: 5 minutes
 }
 
 func (p processes) train(ctx context.Context, t *testing.T, j *job.Job, text []byte, output string) master.Result {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(p.limit, 5*time.Minute))
 	defer cancel()
 	over := make(chan struct{})
 	go func() {
@@ -266,10 +269,13 @@ func (p processes) train(ctx context.Context, t *testing.T, j *job.Job, text []b
 	if p.reporter == nil {
 		p.reporter = discard{}
 	}
+	if p.log == nil {
+		p.log = &testLog{t: t}
+	}
 	result, err := local.Train(ctx, local.Config{
 		Job: j, JobJSON: text, ModelName: filepath.Base(j.Spec.Model.File), Min: p.least, Max: p.most, Output: output,
 		WorkerArgs: []string{"--kernel", j.Kernel.Name, "--threads", strconv.Itoa(p.threads), "--pace", p.pace.String(), "--log-level", "error"},
-		WorkerLog:  &testLog{t: t}, Listen: "127.0.0.1:0", Reporter: p.reporter, Log: slog.New(slog.DiscardHandler),
+		WorkerLog:  p.log, Listen: "127.0.0.1:0", Reporter: p.reporter, Log: slog.New(slog.DiscardHandler),
 	})
 	cancel()
 	<-over

@@ -81,7 +81,7 @@ func (l *Launcher) run(worker int, minimum bool, started chan<- *os.Process) {
 }
 
 // ending describes how a process ended, and whether the cause was external: SIGKILL and SIGTERM come from outside, and
-// a worker that was asked to stop exits 143.
+// a worker that was signalled to stop exits 143.
 func ending(err error) (reason string, disrupted bool) {
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {

@@ -20,8 +20,16 @@ import (
 )
 
 // TestAScriptForTorchrunContinuesFromItsCheckpointWhateverHappensToItsWorkers runs examples/pytorch/ddp.py, which knows
-// nothing of workers that come and go. A worker is killed, one is asked to leave, and a process of the script is killed.
+// nothing of workers that come and go. A worker is killed, one is signalled to leave, and a process of the script is
+// killed.
 func TestAScriptForTorchrunContinuesFromItsCheckpointWhateverHappensToItsWorkers(t *testing.T) {
+	for name, c := range map[string]struct{ workers, processes int }{"one process on each worker": {3, 1}, "two processes on each worker": {2, 2}} {
+		t.Run(name, func(t *testing.T) { disturbedCommand(t, c.workers, c.processes) })
+	}
+}
+
+func disturbedCommand(t *testing.T, workers, each int) {
+	t.Helper()
 	python := torchtest.Find(t)
 	script, err := filepath.Abs("../../../../examples/pytorch/ddp.py")
 	if err != nil {
@@ -30,7 +38,7 @@ func TestAScriptForTorchrunContinuesFromItsCheckpointWhateverHappensToItsWorkers
 	const epochs, every = 6, 4
 	state := t.TempDir()
 	spec := trainingjob.Job{
-		Name: "ddp", Namespace: "default", Output: t.TempDir(), Elastic: trainingjob.ElasticRestart, Restart: &trainingjob.Restart{IntervalSeconds: 2},
+		Name: "ddp", Namespace: "default", Output: t.TempDir(), Elastic: trainingjob.ElasticRestart, Restart: &trainingjob.Restart{IntervalSeconds: 2}, ProcessesPerWorker: each,
 		Command: []string{python, script, "--directory", state, "--epochs", strconv.Itoa(epochs), "--every", strconv.Itoa(every), "--pace", "0.1"},
 	}
 	text, err := json.Marshal(spec)
@@ -43,7 +51,7 @@ func TestAScriptForTorchrunContinuesFromItsCheckpointWhateverHappensToItsWorkers
 	}
 	defer func() { _ = j.Close() }()
 	seen := 0
-	ended := processes{least: 1, most: 3, threads: 1, meanwhile: func(ctx context.Context, output string) {
+	ended := processes{least: 1, most: workers, threads: 1, meanwhile: func(ctx context.Context, output string) {
 		// Each disturbance comes a few steps after the start before it, and the next waits for the start that follows.
 		for _, disturb := range []func() bool{
 			func() bool { return kill(workersOf(output), syscall.SIGKILL) },
@@ -66,13 +74,18 @@ func TestAScriptForTorchrunContinuesFromItsCheckpointWhateverHappensToItsWorkers
 		t.Errorf("%d disturbances, %d starts", seen, len(starts))
 	}
 	most := 0
+	for _, s := range starts {
+		if s.Ranks%each != 0 {
+			t.Errorf("started with %d ranks", s.Ranks)
+		}
+	}
 	for i, s := range starts {
 		most = max(most, s.Ranks)
 		if i > 0 && s.Epoch*960+s.Position < starts[i-1].Epoch*960+starts[i-1].Position {
 			t.Errorf("start %d is at epoch %d, record %d, before that of start %d", i, s.Epoch, s.Position, i-1)
 		}
 	}
-	if most < 2 {
+	if most < 2*each {
 		t.Error("the script never ran on several workers")
 	}
 	check := exec.CommandContext(t.Context(), python, "-c", `

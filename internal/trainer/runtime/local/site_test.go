@@ -179,7 +179,7 @@ func (s *site) seenMasters() int {
 	return s.masters
 }
 
-// trainAtSite runs a job whose master and workers are killed, and whose master is asked to stop and started again
+// trainAtSite runs a job whose master and workers are killed, and whose master is signalled to stop and started again
 // later.
 func trainAtSite(t *testing.T, j *job.Job, text []byte, r run, output string) master.Result {
 	t.Helper()
@@ -216,7 +216,7 @@ func trainAtSite(t *testing.T, j *job.Job, text []byte, r run, output string) ma
 			t.Error(err)
 		}
 		t.Logf("%d workers and %d masters were killed, %d masters stopped; masters took the state back from workers %d times, and from a checkpoint %d times",
-			done.kills, done.masterKills, life, strings.Count(string(text), "\nStateTakenBack"), strings.Count(string(text), "\nResumed"))
+			done.kills, done.masterKills, life, strings.Count(string(text), "\nStateRestored"), strings.Count(string(text), "\nResumed"))
 		return result
 	}
 }
@@ -241,8 +241,8 @@ func (s *site) life(t *testing.T, config masterJob, share disturbed, stops bool,
 	if err := os.WriteFile(path, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	said := filepath.Join(config.Output, endedFile)
-	if err := os.Remove(said); err != nil && !os.IsNotExist(err) {
+	endedPath := filepath.Join(config.Output, endedFile)
+	if err := os.Remove(endedPath); err != nil && !os.IsNotExist(err) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
@@ -266,11 +266,11 @@ func (s *site) life(t *testing.T, config masterJob, share disturbed, stops bool,
 		t.Fatalf("the supervisor: exit code %d, %v, %v", code, err, ctx.Err())
 	}
 	var e ended
-	if text, err = os.ReadFile(said); err == nil {
+	if text, err = os.ReadFile(endedPath); err == nil {
 		err = json.Unmarshal(text, &e)
 	}
 	if err != nil && code == coordinator.ExitInterrupted {
-		return master.Result{Code: code} // it was asked to stop before it began
+		return master.Result{Code: code} // it was signalled to stop before it began
 	}
 	if err != nil || e.Code != code {
 		t.Fatalf("the master's exit code is %d, and it has said %+v: %v", code, e, err)
@@ -460,16 +460,16 @@ func dialSite(ctx context.Context, address string) (*siteLauncher, found, error)
 		return nil, found{}, err
 	}
 	l := &siteLauncher{conn: conn, events: make(chan coordinator.Event, 256), orders: json.NewEncoder(conn), closing: make(chan struct{})}
-	said := json.NewDecoder(conn)
+	decoder := json.NewDecoder(conn)
 	var first found
-	if err := said.Decode(&first); err != nil {
+	if err := decoder.Decode(&first); err != nil {
 		return nil, found{}, errors.Join(err, conn.Close())
 	}
 	slices.SortFunc(first.Existing, func(a, b coordinator.PodChanged) int { return cmp.Compare(a.Worker, b.Worker) })
 	l.reading.Go(func() {
 		for {
 			var e coordinator.PodChanged
-			if said.Decode(&e) != nil {
+			if decoder.Decode(&e) != nil {
 				return
 			}
 			select {
@@ -482,11 +482,11 @@ func dialSite(ctx context.Context, address string) (*siteLauncher, found, error)
 	return l, first, nil
 }
 
-func (l *siteLauncher) Create(worker int, minimum bool)  { l.say(order{true, worker, minimum}) }
-func (l *siteLauncher) Delete(worker int)                { l.say(order{Worker: worker}) }
+func (l *siteLauncher) Create(worker int, minimum bool)  { l.send(order{true, worker, minimum}) }
+func (l *siteLauncher) Delete(worker int)                { l.send(order{Worker: worker}) }
 func (l *siteLauncher) Events() <-chan coordinator.Event { return l.events }
 
-func (l *siteLauncher) say(o order) {
+func (l *siteLauncher) send(o order) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	_ = l.orders.Encode(o) // a site that is gone ends this process soon

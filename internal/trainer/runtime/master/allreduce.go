@@ -83,8 +83,8 @@ func (m *Master) advance(step int64) {
 	if m.newestSaid.GetStep() != step+1 {
 		return
 	}
-	said := m.newestSaid.Measured
-	m.last = m.measuredAt(step+1, said.LossSum, said.Counts)
+	reported := m.newestSaid.Measured
+	m.last = m.measuredAt(step+1, reported.LossSum, reported.Counts)
 	m.cfg.History.OnStep(history.Step{Records: m.last.Records, LossSum: m.last.LossSum})
 	m.log.Debug("published", "step", step) // by the workers, to each other
 }

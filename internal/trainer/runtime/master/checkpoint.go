@@ -52,7 +52,7 @@ func (m *Master) resumeFromCheckpoint() int64 {
 		}
 		c, state, err := m.restore(s)
 		if err != nil {
-			m.notice(coordinator.Notice{Warning: true, Reason: "CheckpointRefused", Message: fmt.Sprintf("checkpoint %s is skipped: %v", s.Path, err)})
+			m.notice(coordinator.Notice{Warning: true, Reason: "CheckpointRejected", Message: fmt.Sprintf("checkpoint %s is skipped: %v", s.Path, err)})
 			continue
 		}
 		m.state = state
@@ -138,10 +138,10 @@ func (m *Master) withdraw(ctx context.Context) {
 		paths, err = m.cfg.Store.WithdrawCheckpoints(ctx, m.cfg.Job.Identity.Lineage, doubted)
 	}
 	if err != nil {
-		m.notice(coordinator.Notice{Warning: true, Reason: "CheckpointsNotWithdrawn", Message: fmt.Sprintf("the checkpoints after step %d may hold what was computed wrongly and cannot be withdrawn: %v; remove them before the job is started again", *m.withdrawAfter, err)})
+		m.notice(coordinator.Notice{Warning: true, Reason: "CheckpointInvalidationFailed", Message: fmt.Sprintf("checkpoints after step %d may contain wrong results and could not be invalidated: %v; remove them before you start the job again", *m.withdrawAfter, err)})
 	}
 	for _, path := range paths {
-		m.notice(coordinator.Notice{Warning: true, Reason: "CheckpointWithdrawn", Message: fmt.Sprintf("checkpoint %s may hold what was computed wrongly: it has another name now, and no run continues from it", path)})
+		m.notice(coordinator.Notice{Warning: true, Reason: "CheckpointInvalidated", Message: fmt.Sprintf("checkpoint %s may contain wrong results: it was renamed, and no run resumes from it", path)})
 	}
 }
 

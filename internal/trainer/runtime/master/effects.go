@@ -54,7 +54,7 @@ func (m *Master) do(e coordinator.Effect) {
 		m.adoptState(e.Step, e.Hash, e.Payload.(fetchedState))
 	case coordinator.Refuse:
 		if c := m.conns[e.Worker]; c != nil {
-			m.log.Warn("refused a worker", "worker", e.Worker, "node", c.Node, "reason", e.Reason)
+			m.log.Warn("rejected a worker", "worker", e.Worker, "node", c.Node, "reason", e.Reason)
 			m.refuse(c, e.Reason)
 		}
 	case coordinator.Disconnect:
@@ -149,7 +149,9 @@ func (m *Master) publish(e coordinator.Publish) {
 
 // sendUpdate queues an update; a worker whose queue is full starts again from a state when it reads again.
 func (m *Master) sendUpdate(c *connection, u update, next []int, hash bool) {
-	message := &wirepb.Message{Kind: &wirepb.Message_Update{Update: &wirepb.Update{Step: u.step, Next: narrow(next), Hash: hash, Measured: u.measured, Rows: u.rows}}}
+	message := &wirepb.Message{Kind: &wirepb.Message_Update{Update: &wirepb.Update{
+		Step: u.step, Next: narrow(next), Hash: hash, Measured: u.measured, Rows: u.rows,
+	}}}
 	if !c.Queue.SendTensor(message, u.floats, nil) {
 		c.Queue.Drop()
 		m.log.Warn("a worker reads too slowly; it receives a new state", "worker", c.Worker, "node", c.Node)
@@ -163,7 +165,10 @@ func (m *Master) sendState(id int) {
 		return
 	}
 	c.subscribed = true
-	message := &wirepb.Message{Kind: &wirepb.Message_State{State: &wirepb.State{Step: m.core.StateStep(), Last: measured(m.last), Evaluations: toProto(m.evaluations.all), Validation: m.cfg.Job.Identity.Validation}}}
+	message := &wirepb.Message{Kind: &wirepb.Message_State{State: &wirepb.State{
+		Step: m.core.StateStep(), Last: measured(m.last), Evaluations: toProto(m.evaluations.all),
+		Validation: m.cfg.Job.Identity.Validation,
+	}}}
 	c.Queue.SendTensor(message, slices.Clone(m.state), nil) // the queue is new or has just been emptied
 }
 

@@ -41,8 +41,8 @@ func (m *Master) takeEvaluations(step int64, all []trainingjob.Measurement, made
 	if madeOn != m.cfg.Job.Identity.Validation {
 		m.evaluations.all = nil
 		if len(all) > 0 {
-			m.notice(coordinator.Notice{Warning: true, Reason: "EvaluationsLeftOut", Message: fmt.Sprintf(
-				"model.json leaves out %s up to step %d: they were made on other validation data", wording.Number(len(all), "evaluation"), step)})
+			m.notice(coordinator.Notice{Warning: true, Reason: "EvaluationsSkipped", Message: fmt.Sprintf(
+				"model.json omits %s up to step %d, which used other validation data", wording.Number(len(all), "evaluation"), step)})
 			return
 		}
 	}

@@ -20,7 +20,7 @@ const dismissTimeout = 10 * time.Second
 
 // alreadyDone is the result of a run that finds the job finished.
 func (m *Master) alreadyDone(ctx context.Context) (Result, error) {
-	m.log.Info("the job is done already", "sha256", m.finished.SHA256)
+	m.log.Info("the job has already finished", "sha256", m.finished.SHA256)
 	m.info = m.finished
 	m.evaluations.all = m.info.Evaluations
 	m.reportMissing(m.cfg.Job.Schedule.Steps())
@@ -40,11 +40,11 @@ func (m *Master) cannotEvaluateFinished() string {
 	if m.kept == m.cfg.Job.Schedule.Steps() {
 		_, sum, err := m.encodeModel(m.state)
 		if err == nil && sum == m.finished.SHA256 {
-			m.notice(coordinator.Notice{Reason: "EvaluatesFinished", Message: "the job is done already; its model is evaluated on the validation data that are given now"})
+			m.notice(coordinator.Notice{Reason: "EvaluatingFinishedModel", Message: "the job has already finished; its model is evaluated on the current validation data"})
 			return ""
 		}
 	}
-	return fmt.Sprintf("the job is done already, and its model (%s) was not evaluated on the validation data that are given now: the checkpoint of its last step is not there any more; "+
+	return fmt.Sprintf("the job has already finished, and its model (%s) was not evaluated on the current validation data: the checkpoint of its last step no longer exists; "+
 		"measure the model with elastic-trainer evaluate, or remove it to train again", strings.Join(m.finished.Files[:min(1, len(m.finished.Files))], ""))
 }
 

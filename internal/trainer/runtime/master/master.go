@@ -154,7 +154,11 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	if cfg.History == nil {
 		cfg.History = Record(cfg.Job)
 	}
-	m := &Master{cfg: cfg, published: NewPublisher(cfg), log: cfg.Log, network: cfg.Job.Network, in: make(chan input, 64), ended: make(chan struct{}), conns: map[int]*connection{}, gaveUp: map[int]string{}, hashStep: -1, saved: make(chan savedModel, 1), checkpointed: make(chan writtenCheckpoint, 1), began: time.Now()}
+	m := &Master{
+		cfg: cfg, published: NewPublisher(cfg), log: cfg.Log, network: cfg.Job.Network, in: make(chan input, 64),
+		ended: make(chan struct{}), conns: map[int]*connection{}, gaveUp: map[int]string{}, hashStep: -1,
+		saved: make(chan savedModel, 1), checkpointed: make(chan writtenCheckpoint, 1), began: time.Now(),
+	}
 	m.writing, m.giveUp = context.WithCancel(context.WithoutCancel(ctx))
 	defer m.giveUp()
 	var err error

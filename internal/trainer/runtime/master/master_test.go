@@ -100,7 +100,7 @@ func TestASilentWorkerIsEndedEvenIfItDoesNotRead(t *testing.T) {
 			s.reporter.mu.Lock()
 			defer s.reporter.mu.Unlock()
 			for _, n := range s.reporter.notices {
-				if strings.Contains(n.Message, "worker 1 fell silent") {
+				if strings.Contains(n.Message, "worker 1 stopped responding") {
 					return true
 				}
 			}
@@ -120,7 +120,7 @@ func TestASilentWorkerIsEndedEvenIfItDoesNotRead(t *testing.T) {
 	}
 	s.expectDone(s.run(t.Context()))
 	s.launcher.close()
-	if err := <-ended; status.Code(err) != codes.Aborted || !strings.Contains(err.Error(), "nothing heard") {
+	if err := <-ended; status.Code(err) != codes.Aborted || !strings.Contains(err.Error(), "no message for") {
 		t.Errorf("the silent worker's stream ended with %v", err)
 	}
 }

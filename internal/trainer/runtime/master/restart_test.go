@@ -17,7 +17,7 @@ func (r *reporter) takenBack(t *testing.T) (steps []int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, n := range r.notices {
-		if n.Reason == "StateTakenBack" {
+		if n.Reason == "StateRestored" {
 			var step int64
 			if _, err := fmt.Sscanf(n.Message, "training resumes from step %d,", &step); err != nil {
 				t.Fatalf("%q: %v", n.Message, err)

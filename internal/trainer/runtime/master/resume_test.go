@@ -90,7 +90,7 @@ func TestADamagedCheckpointIsNamedAndTheOneBeforeItIsUsed(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.expectDone(s.run(t.Context()))
-	refused, resumed := s.reporter.messages("CheckpointRefused"), s.reporter.messages("Resumed")
+	refused, resumed := s.reporter.messages("CheckpointRejected"), s.reporter.messages("Resumed")
 	if len(refused) != 1 || !strings.Contains(refused[0], paths[1]) || !strings.Contains(refused[0], "damaged") {
 		t.Errorf("the notice about the damaged one is %q", refused)
 	}
@@ -110,8 +110,8 @@ func TestACheckpointThatCannotBeWrittenIsAnEventAndTrainingContinues(t *testing.
 	s := newSite(t, 2)
 	s.config.Store = full{store.Directory{Root: t.TempDir()}}
 	s.expectDone(s.run(t.Context()))
-	if said := s.reporter.messages("CheckpointNotWritten"); len(said) == 0 || !strings.Contains(said[0], "no space left") || !strings.Contains(said[0], "step 30") {
-		t.Errorf("the notice is %q", said)
+	if reported := s.reporter.messages("CheckpointNotWritten"); len(reported) == 0 || !strings.Contains(reported[0], "no space left") || !strings.Contains(reported[0], "step 30") {
+		t.Errorf("the notice is %q", reported)
 	}
 }
 

@@ -26,7 +26,7 @@ import (
 // journal is a log that can be read while it is written.
 type journal struct{ eventually.Text }
 
-func (j *journal) says(words ...string) bool {
+func (j *journal) contains(words ...string) bool {
 	for line := range strings.Lines(j.String()) {
 		all := true
 		for _, w := range words {
@@ -56,19 +56,19 @@ func TestAWorkerOfAnotherJobOrWithoutTheTokenIsRefusedAndLogged(t *testing.T) {
 				wrong.Token = made.Token
 				return worker.Run(ctx, worker.Config{Master: s.address, ID: 9, Credentials: wrong, Job: s.options, MasterTimeout: time.Minute, Log: slog.New(slog.DiscardHandler)})
 			},
-			reason: []string{"the token is not this job's"}, logged: []string{"refused a worker with a wrong token", "127.0.0.1:"},
+			reason: []string{"the token is not this job's"}, logged: []string{"rejected a worker with a wrong token", "127.0.0.1:"},
 		},
 		"one of another job": {
 			visit: func(ctx context.Context, s *site) error {
 				return s.saysHello(ctx, &wirepb.Hello{Lineage: s.job.Identity.Lineage, JobDigest: "0123456789abcdef"})
 			},
-			reason: []string{"its job digest is 0123456789ab"}, logged: []string{"refused a worker", "worker=9", "node=elsewhere", "its job digest is 0123456789ab"},
+			reason: []string{"its job digest is 0123456789ab"}, logged: []string{"rejected a worker", "worker=9", "node=elsewhere", "its job digest is 0123456789ab"},
 		},
 		"one that reads other data": {
 			visit: func(ctx context.Context, s *site) error {
 				return s.saysHello(ctx, &wirepb.Hello{Lineage: "0123456789abcdef", JobDigest: s.job.Identity.Job})
 			},
-			reason: []string{"another model, other data or other settings"}, logged: []string{"refused a worker", "worker=9", "its lineage is 0123456789ab"},
+			reason: []string{"another model, other data or other settings"}, logged: []string{"rejected a worker", "worker=9", "its lineage is 0123456789ab"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -85,7 +85,7 @@ func TestAWorkerOfAnotherJobOrWithoutTheTokenIsRefusedAndLogged(t *testing.T) {
 			if err := <-visited; err == nil || !strings.Contains(err.Error(), c.reason[0]) {
 				t.Errorf("got error: %v", err)
 			}
-			if !log.says(c.logged...) {
+			if !log.contains(c.logged...) {
 				t.Errorf("the master's log does not say %q:\n%s", c.logged, log.String())
 			}
 		})
@@ -125,7 +125,7 @@ func TestAStreamThatClaimsANewerGenerationOrAConnectedWorkersNumberHarmsNoOther(
 			if err := <-tried; err != nil || result.Code != coordinator.ExitDone {
 				t.Errorf("the master ended with %+v; %v", result, err)
 			}
-			if log.says("was lost") || !log.says("turned a worker's stream away", c.logged) {
+			if log.contains("was lost") || !log.contains("turned a worker's stream away", c.logged) {
 				t.Errorf("the log:\n%s", log.String())
 			}
 		})
@@ -176,7 +176,7 @@ func TestAMasterOfAnOlderGenerationIsRefusedByItsWorkerAndThatIsLogged(t *testin
 	if err != nil {
 		t.Fatal(err)
 	}
-	heard := make(chan *wirepb.Message, 64)
+	received := make(chan *wirepb.Message, 64)
 	older, err := wire.NewServer(s.credentials, slog.New(slog.DiscardHandler), func(stream grpc.ServerStream) error {
 		for queue := wire.NewQueue(1); ; {
 			f := &wire.Frame{}
@@ -188,7 +188,7 @@ func TestAMasterOfAnOlderGenerationIsRefusedByItsWorkerAndThatIsLogged(t *testin
 				continue
 			}
 			select {
-			case heard <- f.Message:
+			case received <- f.Message:
 			default:
 			}
 			if f.Message.GetJoin() != nil {
@@ -206,14 +206,14 @@ func TestAMasterOfAnOlderGenerationIsRefusedByItsWorkerAndThatIsLogged(t *testin
 	served := make(chan error, 1)
 	go func() { served <- older.Serve(listener) }()
 	err = wait(t.Context(), "the refusal", func() bool {
-		return log.says("level=WARN", "a newer master has taken over: this one has generation 2, the newer 3")
+		return log.contains("level=WARN", "a newer master has taken over: this one has generation 2, the newer 3")
 	})
 	older.Stop(0)
 	if err := errors.Join(err, <-served); err != nil && !errors.Is(err, io.EOF) {
 		t.Error(err)
 	}
-	for len(heard) > 0 {
-		if m := <-heard; m.GetJoin() == nil {
+	for len(received) > 0 {
+		if m := <-received; m.GetJoin() == nil {
 			t.Errorf("the older master received %v", m)
 		}
 	}

@@ -91,7 +91,7 @@ func TestAWorkerThatFlipsOneBitIsNamedWithinAThousandStepsAndSuspectCheckpointsA
 			s.launcher.work = s.workerOn("good-node", sound)
 			s.config.LastWorker = 5
 			s.expectDone(s.run(t.Context()))
-			written, withdrawn := s.reporter.messages("Resumed"), s.reporter.messages("CheckpointWithdrawn")
+			written, withdrawn := s.reporter.messages("Resumed"), s.reporter.messages("CheckpointInvalidated")
 			t.Logf("found at step %d: %s; withdrawn: %d, then: %v", step, result.Reason, len(withdrawn), written)
 		})
 	}

@@ -111,8 +111,8 @@ func TestEvaluationsOfOtherValidationDataAreLeftOutWhenAJobResumes(t *testing.T)
 			t.Errorf("model.json has an evaluation at step %d on %d records", step, records)
 		}
 	}
-	if said := s.reporter.messages("EvaluationsLeftOut"); len(said) != 1 || !strings.Contains(said[0], "they were made on other validation data") {
-		t.Errorf("of those that it left out it said %q", said)
+	if reported := s.reporter.messages("EvaluationsSkipped"); len(reported) != 1 || !strings.Contains(reported[0], "which used other validation data") {
+		t.Errorf("of those that it left out it said %q", reported)
 	}
 }
 
@@ -142,7 +142,7 @@ func TestAFinishedJobIsEvaluatedOnTheValidationDataThatItIsGiven(t *testing.T) {
 			t.Errorf("on %s: loss %v, evaluations %v", data.path, loss, made)
 		}
 	}
-	if n := len(s.reporter.messages("EvaluatesFinished")); n != 2 {
+	if n := len(s.reporter.messages("EvaluatingFinishedModel")); n != 2 {
 		t.Errorf("it was evaluated %d times", n)
 	}
 
@@ -163,8 +163,8 @@ func TestAFinishedJobIsEvaluatedOnTheValidationDataThatItIsGiven(t *testing.T) {
 		s.reload()
 		s.listen()
 		s.expectDone(s.run(t.Context()))
-		if said := s.reporter.messages("EvaluationsMissing"); len(said) != 1 || !strings.Contains(said[0], "4 evaluations before step 30, the first of step 7") {
-			t.Errorf("the notice is %q", said)
+		if reported := s.reporter.messages("EvaluationsMissing"); len(reported) != 1 || !strings.Contains(reported[0], "4 evaluations before step 30, the first of step 7") {
+			t.Errorf("the notice is %q", reported)
 		}
 	})
 }

@@ -1,6 +1,6 @@
 // Package rank supervises one rank of a multi-node task. It runs the rank's command when all ranks are
-// present, stops it when one of them fails or is gone, and restarts it with the others.
-// internal/api/task/gang decides what to do; this package does it.
+// present, stops it when one of them fails or is gone, and restarts it with the others. A command that can rejoin
+// continues. internal/api/task/gang decides what to do; this package does it.
 package rank
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/kube"
 )
 
-// ExitStopped is the exit code of a supervisor that was asked to stop: its Job does not count it as a failure.
+// ExitStopped is the exit code of a supervisor that was signalled to stop: its Job does not count it as a failure.
 const ExitStopped = 143
 
 // retryPause is the time between an error of the API server and the next attempt.
@@ -34,9 +34,11 @@ type Config struct {
 	Rank    int       // from 0
 	Nodes   int
 	Command []string
-	Env     []string
-	Stdout  io.Writer
-	Stderr  io.Writer
+	// Rejoin is true if the command of one rank may start anew while those of the others continue.
+	Rejoin bool
+	Env    []string
+	Stdout io.Writer
+	Stderr io.Writer
 	// Patience is the grace period between asking a command to stop and killing it.
 	Patience time.Duration
 	Log      *slog.Logger
@@ -74,11 +76,11 @@ func value(code *int) int {
 
 type supervisor struct {
 	Config
-	process *child.Process // of the newest run; nil before the first
-	run     int            // the run of process
-	running bool           // according to the newest view
-	retry   <-chan time.Time
-	said    string // the last logged message, which is not repeated
+	process     *child.Process // of the newest run; nil before the first
+	run         int            // the run of process
+	running     bool           // according to the newest view
+	retry       <-chan time.Time
+	lastWaiting string // the last logged message, which is not repeated
 }
 
 // step does the next action. wait reports that there is none until something changes.
@@ -126,11 +128,13 @@ func (s *supervisor) step(ctx context.Context) (exit *int, wait bool, err error)
 			return nil, true, nil
 		} else if written && a.Write.Failure != nil {
 			s.Log.Info("the run has failed", "run", a.Write.Number, "why", why(*a.Write))
+		} else if written && a.Write.Number == view.Board.Run.Number {
+			s.Log.Info("the rank rejoins the run", "run", a.Write.Number)
 		}
 	default:
-		if waiting := view.Board.Waiting(s.Nodes); waiting != "" && !view.Command.Running && waiting != s.said {
+		if waiting := view.Board.Waiting(s.Nodes); waiting != "" && !view.Command.Running && waiting != s.lastWaiting {
 			s.Log.Info(waiting)
-			s.said = waiting
+			s.lastWaiting = waiting
 		}
 		return nil, true, nil
 	}
@@ -148,7 +152,7 @@ func (s *supervisor) view() (v gang.View, version string, err error) {
 	if err != nil {
 		return gang.View{}, "", err
 	}
-	v = gang.View{Rank: s.Rank, Nodes: s.Nodes, Pod: s.Pod, Address: s.Address, Living: s.Gang.Living()}
+	v = gang.View{Rank: s.Rank, Nodes: s.Nodes, Pod: s.Pod, Address: s.Address, Living: s.Gang.Living(), Rejoin: s.Rejoin}
 	if v.Board, err = gang.Decode(data, s.Nodes); err != nil {
 		return gang.View{}, "", fmt.Errorf("the ConfigMap by which the ranks agree: %w", err)
 	}

@@ -35,7 +35,7 @@ while [ ! -f end ]; do sleep 0.01; done
 code=$(cat end); rm end; exit $code
 `
 
-func startRank(t *testing.T, s *server, number int, pod string) *rank {
+func startRank(t *testing.T, s *server, number int, pod string, change ...func(*Config)) *rank {
 	t.Helper()
 	r := &rank{t: t, dir: t.TempDir(), result: make(chan int, 1)}
 	ended := make(chan struct{})
@@ -46,6 +46,9 @@ func startRank(t *testing.T, s *server, number int, pod string) *rank {
 		Gang: s.gang(pod), Pod: uid, Address: fmt.Sprintf("10.0.0.%d", number), Rank: number, Nodes: 2,
 		Command: []string{"/bin/sh", "-c", "cd " + r.dir + "; " + script}, Env: os.Environ(), Patience: 10 * time.Second,
 		Log: slog.New(slog.DiscardHandler),
+	}
+	for _, c := range change {
+		c(&config)
 	}
 	go func() {
 		code, err := Run(ctx, config)
@@ -141,6 +144,25 @@ func TestRun(t *testing.T) {
 		c.end(0)
 		a.awaitExit(0)
 		c.awaitExit(0)
+	})
+	t.Run("a command that can rejoin continues while another rank is replaced", func(t *testing.T) {
+		s := newServer(t)
+		rejoins := func(c *Config) { c.Rejoin = true }
+		a, b := startRank(t, s, 0, "a", rejoins), startRank(t, s, 1, "b", rejoins)
+		a.awaitRuns(1)
+		b.awaitRuns(1)
+		b.end(7)
+		b.awaitExit(7)
+		s.removePod("b")
+		c := startRank(t, s, 1, "c", rejoins)
+		c.awaitRuns(1)
+		a.end(0)
+		c.end(0)
+		a.awaitExit(0)
+		c.awaitExit(0)
+		if len(a.runs()) != 1 || len(a.lines("stops")) != 0 {
+			t.Errorf("runs %q, stops %q", a.runs(), a.lines("stops"))
+		}
 	})
 	t.Run("a pod that is gone ends the run", func(t *testing.T) {
 		s := newServer(t)

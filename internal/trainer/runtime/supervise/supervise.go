@@ -57,10 +57,10 @@ func Run(ctx context.Context, c Config) (code int, err error) {
 			restart = 0
 		}
 		if restart == maxRestarts {
-			return code, fmt.Errorf("the master has ended %d times, each within %v: it is not started again here", maxRestarts+1, ranWell)
+			return code, fmt.Errorf("the master ended %d times, each within %v; it is not restarted in this container", maxRestarts+1, ranWell)
 		}
 		wait := pause(restart)
-		c.Log.Warn("the master has ended and is started again", "exit_code", code, "in", wait)
+		c.Log.Warn("the master ended; restarting it", "exit_code", code, "in", wait)
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():

@@ -95,7 +95,7 @@ func (w *cancelOnWrite) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func TestASupervisorThatIsToldToStopTellsItsMasterAndAwaitsIt(t *testing.T) {
+func TestASupervisorForwardsSIGTERMToItsMasterAndWaitsForIt(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	if code, lives := supervised(ctx, t, &cancelOnWrite{end: cancel}, "wait"); code != 143 || lives != 1 {

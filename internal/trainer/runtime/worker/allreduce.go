@@ -25,8 +25,8 @@ type exchangeState struct {
 const (
 	// aheadSums is how many sums a worker that joins keeps while it waits for the state before them.
 	aheadSums = 16
-	// stepTimeout is how long a worker that is asked to stop still takes part in the step in flight: less than the 30 s
-	// of a pod's termination grace period.
+	// stepTimeout is how long a worker that is signalled to stop still takes part in the step in flight: less than the 30
+	// s of a pod's termination grace period.
 	stepTimeout = 20 * time.Second
 )
 
@@ -43,7 +43,10 @@ func (w *worker) startExchange() error {
 	}
 	w.exchange, err = allreduce.New(allreduce.Config{
 		Self: w.cfg.ID, Host: host, Token: w.cfg.Credentials.Token, Add: j.Kernel.Add, Most: j.Spec.Training.GradsToWait, At: w.cfg.At, Log: w.log,
-		Layout: allreduce.Layout{Dense: j.Network.TrainableSize(), Stats: j.Network.StatsSize(), Tables: j.Network.Tables(), Minibatch: j.Spec.Training.MinibatchSize},
+		Layout: allreduce.Layout{
+			Dense: j.Network.TrainableSize(), Stats: j.Network.StatsSize(), Tables: j.Network.Tables(),
+			Minibatch: j.Spec.Training.MinibatchSize,
+		},
 		VirtualWorkers: func(step int64) int {
 			if step < 0 || step >= j.Schedule.Steps() {
 				return 0

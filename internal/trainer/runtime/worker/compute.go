@@ -146,7 +146,7 @@ func (w *worker) assign(vs []int32) {
 	w.reading.follow(w.step, w.job.Schedule, w.job.Training.Prefetch)
 }
 
-// compute computes the next assigned virtual worker completely: a worker that is asked to stop finishes it first.
+// compute computes the next assigned virtual worker completely: a worker that is signalled to stop finishes it first.
 func (w *worker) compute(ctx context.Context) error {
 	began := time.Now()
 	v := w.todo[0]

@@ -80,7 +80,7 @@ func (s *session) resend(vs []int32) []int32 {
 	if s.again == 0 {
 		return vs
 	}
-	asked := func(g *sum) bool {
+	requested := func(g *sum) bool {
 		for v := g.span.Lo; v < g.span.Hi; v++ {
 			if !slices.Contains(vs, int32(v)) {
 				return false
@@ -89,7 +89,7 @@ func (s *session) resend(vs []int32) []int32 {
 		return true
 	}
 	for _, g := range s.computed[:s.again] {
-		if asked(g) {
+		if requested(g) {
 			s.send(g)
 			vs = slices.DeleteFunc(slices.Clone(vs), func(v int32) bool { return g.span.Lo <= int(v) && int(v) < g.span.Hi })
 		}

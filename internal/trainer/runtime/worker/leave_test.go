@@ -2,11 +2,16 @@ package worker
 
 import (
 	"context"
+	"errors"
+	"io"
+	"math"
 	"testing"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/gradient"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/reduce"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire/wirepb"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/job"
 )
 
 // frames counts the sent frames.
@@ -15,6 +20,33 @@ type frames int
 func (f *frames) SendMsg(any) error {
 	*f++
 	return nil
+}
+
+// TestAWorkerThatWasAskedToStopHasLeftAlsoIfTheStreamEndsWithItsDismissal: it has to exit with code 143, and not as one that
+// has done its work.
+func TestAWorkerThatWasAskedToStopHasLeftAlsoIfTheStreamEndsWithItsDismissal(t *testing.T) {
+	stopped, cancel := context.WithCancel(context.Background())
+	cancel()
+	for name, serve := range map[string]func(*session, context.Context) error{
+		"gradients":   (*session).work,
+		"collectives": (*session).serveMember,
+		"restart":     (*session).serveRanks,
+	} {
+		t.Run(name, func(t *testing.T) {
+			for range 50 { // either may be noticed first
+				s := &session{
+					worker: &worker{member: &member{}, ranks: &ranks{}, job: &job.Job{}, planned: -1}, queue: wire.NewQueue(math.MaxInt),
+					in: make(chan received, 1), broken: make(chan error, 1), over: make(chan struct{}),
+				}
+				s.in <- received{message: &wirepb.Message{Kind: &wirepb.Message_Dismissal{Dismissal: &wirepb.Dismissal{}}}}
+				s.broken <- io.EOF
+				close(s.over)
+				if err := serve(s, stopped); !errors.Is(err, ErrLeft) {
+					t.Fatalf("it ended with %v", err)
+				}
+			}
+		})
+	}
 }
 
 func TestSumsOfAStepThatOthersCompletedAreNotSentForTheNextOne(t *testing.T) {

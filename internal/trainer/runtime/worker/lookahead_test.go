@@ -19,19 +19,19 @@ func TestEveryRangeIsRequestedBeforeItsStep(t *testing.T) {
 			t.Fatal(err)
 		}
 		var l lookahead
-		asked := map[schedule.Range]bool{}
+		requested := map[schedule.Range]bool{}
 		room := 0
 		prefetch := func(file int, lo, hi int64) bool {
 			if room--; room < 0 {
 				return false
 			}
-			asked[schedule.Range{File: file, Lo: lo, Hi: hi}] = true
+			requested[schedule.Range{File: file, Lo: lo, Hi: hi}] = true
 			return true
 		}
 		for step := int64(0); step < s.Steps(); step++ {
 			if step > 0 {
 				for _, m := range s.Step(step).Minibatches {
-					if !asked[m.Range] {
+					if !requested[m.Range] {
 						t.Fatalf("step %d of %d: %v was not asked for before", step, s.Steps(), m.Range)
 					}
 				}
@@ -51,13 +51,13 @@ func TestLookaheadContinuesWhereItWasRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	var l lookahead
-	var asked []int64
+	var requested []int64
 	room := 0
 	prefetch := func(_ int, lo, _ int64) bool {
 		if room--; room < 0 {
 			return false
 		}
-		asked = append(asked, lo)
+		requested = append(requested, lo)
 		return true
 	}
 	room = 1
@@ -65,16 +65,16 @@ func TestLookaheadContinuesWhereItWasRefused(t *testing.T) {
 	room = 100
 	l.follow(0, s, prefetch)
 	for _, m := range s.Step(1).Minibatches {
-		if !slices.Contains(asked, m.Range.Lo) {
+		if !slices.Contains(requested, m.Range.Lo) {
 			t.Errorf("%v of the next step was not asked for again", m.Range)
 		}
 	}
 	t.Run("another place in the schedule is followed from there", func(t *testing.T) {
 		for _, step := range []int64{40, 3} {
-			asked = nil
+			requested = nil
 			l.follow(step, s, prefetch)
-			if want := s.Step(step + 1).Minibatches[0].Range.Lo; !slices.Contains(asked, want) {
-				t.Errorf("step %d: %d was not asked for: %d", step, want, asked)
+			if want := s.Step(step + 1).Minibatches[0].Range.Lo; !slices.Contains(requested, want) {
+				t.Errorf("step %d: %d was not asked for: %d", step, want, requested)
 			}
 		}
 	})

@@ -5,8 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"net"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/group"
@@ -15,84 +19,41 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/job"
 )
 
-// member is a script whose gradients are exchanged by collectives of its own, and what this process knows of it. It lives
-// as long as the worker, over all streams. The script and this process say lines of JSON to each other: instruction and
-// report. python/elastic_training/collectives.py is the other side.
+// member is a script whose gradients are exchanged by collectives of its own, and what this process knows of it. It
+// lives as long as the worker, over all streams. The script runs in one process or several, each of which is a rank of
+// the process group. To the master they are one member: it is ready, has reduced, or is idle when all of them are.
 type member struct {
-	script  *framework.Script
-	reports chan report // closed when the script has ended, or its connection
-	alive   chan struct{}
+	worker    int
+	processes []*process // by their local ranks
+	reports   chan report
+	closed    chan struct{}
+	readers   sync.WaitGroup
 
-	address    string // of the script's store; "" until it is ready
-	held, of   int64
+	address    string // of the store of the first process; "" until all are ready
+	held, of   int64  // of the first process; of is apart if others hold another state
 	checkpoint int64
 	finishing  bool
 
 	generation  int64 // in which the script is; 0 while it waits
-	rank, world int
+	rank, world int   // of this worker, among workers
 	step        int64 // that it computes
+	aborted     bool  // one process has left the generation, and the others have been instructed to
+	reason      string
 }
 
-// instruction is a line to the script. Kind says which of the fields there are.
-type instruction struct {
-	Kind string `json:"kind"`
+// process is one process of a member's script. It and this process say lines of JSON to each other: instruction and
+// report. python/elastic_training/collectives.py is the other side.
+type process struct {
+	script     *framework.Script
+	to         io.Writer    // its connection
+	lastAnswer atomic.Int64 // to a ping, in nanoseconds since 1970
 
-	// Of "job", the first.
-	Seed          uint64 `json:"seed,omitempty"`
-	Steps         int64  `json:"steps,omitempty"`
-	StepsPerEpoch int64  `json:"steps_per_epoch,omitempty"`
-	Records       int64  `json:"records,omitempty"` // of an epoch
-	MinibatchSize int    `json:"minibatch_size,omitempty"`
-	GradsToWait   int    `json:"grads_to_wait,omitempty"`
-	LearningRate  any    `json:"learning_rate,omitempty"`
-	Checkpoints   string `json:"checkpoints,omitempty"` // their directory
-	Keep          int    `json:"keep,omitempty"`
-	Worker        int    `json:"worker"`
-	Host          string `json:"host,omitempty"` // the address at which other workers reach this one
-
-	// Of "begin", and the generation of all that follow it.
-	Generation int64  `json:"generation,omitempty"`
-	Rank       int    `json:"rank"`
-	World      int    `json:"world,omitempty"`
-	Store      string `json:"store,omitempty"`
-	Source     int    `json:"source"`
-	Load       bool   `json:"load,omitempty"`
-	Broadcast  bool   `json:"broadcast,omitempty"`
-
-	// Of "begin", "work", "commit" and "save".
-	Step int64 `json:"step"`
-
-	// Of "work": this rank's share of the step, and of the one after if no worker comes or goes, to read it ahead.
-	Epoch       int         `json:"epoch"`
-	Minibatches []minibatch `json:"minibatches,omitempty"`
-	Following   []minibatch `json:"following,omitempty"`
-	Virtual     int         `json:"virtual_workers,omitempty"` // of the whole step
-	StepRecords int         `json:"step_records,omitempty"`
-
-	// Of "commit" and "finish".
-	Last  bool `json:"last,omitempty"`
-	Save  bool `json:"save,omitempty"`
-	Saver bool `json:"saver,omitempty"`
-}
-
-// minibatch is what one virtual worker computes.
-type minibatch struct {
-	VirtualWorker int     `json:"virtual_worker"`
-	Records       []int64 `json:"records"`
-}
-
-// report is a line of the script.
-type report struct {
-	Kind       string  `json:"kind"` // ready, idle, reduced, saved, diverged, alive
-	Store      string  `json:"store"`
-	Held       int64   `json:"held"`
-	Of         int64   `json:"of"`
-	Checkpoint int64   `json:"checkpoint"`
-	Generation int64   `json:"generation"`
-	Step       int64   `json:"step"`
-	LossSum    float64 `json:"loss_sum"`
-	Records    int64   `json:"records"`
-	Reason     string  `json:"reason"`
+	store      string // "" until it is ready
+	held, of   int64
+	checkpoint int64
+	idle       bool // it has left the member's generation
+	reduced    *report
+	ended      bool // with exit code 0, as it should
 }
 
 // Times of a script.
@@ -108,16 +69,33 @@ const (
 // startMember runs the job's script.
 func (w *worker) startMember(ctx context.Context, name string, host string) (*member, error) {
 	j, o := w.job, w.cfg.Job
-	script, err := framework.StartScript(ctx, job.ScriptOptions(j.Spec, name, j.ModelText, o))
-	if err != nil {
-		return nil, err
+	m := &member{
+		worker: w.cfg.ID, processes: make([]*process, j.Spec.Processes()), reports: make(chan report, 16), closed: make(chan struct{}),
+		held: group.NoState, checkpoint: group.NoState,
 	}
-	m := &member{script: script, reports: make(chan report, 16), alive: make(chan struct{}, 1), held: group.NoState, checkpoint: group.NoState}
-	go m.read()
+	starting, failed := context.WithCancelCause(ctx)
+	defer failed(nil)
+	var all sync.WaitGroup
+	for local := range m.processes {
+		m.processes[local] = &process{held: group.NoState, checkpoint: group.NoState}
+		options := job.ScriptOptions(j.Spec, name, j.ModelText, o)
+		options.LocalRank, options.LocalWorld = local, len(m.processes)
+		all.Go(func() { // each takes the time of its imports
+			script, err := framework.StartScript(starting, options)
+			if err != nil {
+				failed(m.named(local, err))
+			}
+			m.processes[local].script = script
+		})
+	}
+	all.Wait()
+	if err := context.Cause(starting); err != nil {
+		return nil, errors.Join(err, m.close())
+	}
 	t := j.Spec.Training
 	first := instruction{
 		Kind: "job", Seed: t.Seed, Steps: j.Schedule.Steps(), StepsPerEpoch: j.Schedule.StepsPerEpoch(), Records: j.Training.Records(),
-		MinibatchSize: t.MinibatchSize, GradsToWait: t.GradsToWait, Keep: j.Spec.Keep(), Worker: w.cfg.ID, Host: host,
+		MinibatchSize: t.MinibatchSize, GradsToWait: t.GradsToWait, PerTask: j.Spec.Data.RecordsPerTask, Keep: j.Spec.Keep(), Worker: w.cfg.ID, Host: host,
 	}
 	if t.LearningRate != nil {
 		first.LearningRate = *t.LearningRate
@@ -125,26 +103,54 @@ func (w *worker) startMember(ctx context.Context, name string, host string) (*me
 	if root := j.Spec.CheckpointRoot(); root != "" {
 		first.Checkpoints = filepath.Join(o.Resolve(root), j.Identity.Lineage[:8])
 	}
-	return m, m.tell(first)
+	for local, p := range m.processes {
+		p.to = p.script.Conn()
+		m.readers.Go(func() { m.read(local, p) })
+		if err := p.instruct(first); err != nil {
+			return nil, errors.Join(err, m.close())
+		}
+	}
+	return m, nil
 }
 
-// tell sends the script an instruction. The end of the script is noticed elsewhere.
-func (m *member) tell(i instruction) error {
+// instruct sends a process an instruction. The end of the process is noticed elsewhere.
+func (p *process) instruct(i instruction) error {
 	text, err := json.Marshal(i)
 	if err != nil {
 		return err
 	}
-	_, err = m.script.Conn().Write(append(text, '\n'))
+	_, err = p.to.Write(append(text, '\n'))
 	if errors.Is(err, net.ErrClosed) {
 		return err
 	}
 	return nil
 }
 
-// read receives the script's reports until its connection ends.
-func (m *member) read() {
-	defer close(m.reports)
-	lines := bufio.NewScanner(m.script.Conn())
+// instructAll sends all processes an instruction, which make may change for each.
+func (m *member) instructAll(i instruction, change func(local int, i *instruction)) error {
+	for local, p := range m.processes {
+		own := i
+		if change != nil {
+			change(local, &own)
+		}
+		if err := p.instruct(own); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read receives the reports of a process until its connection ends.
+func (m *member) read(local int, p *process) {
+	pass := func(r report) {
+		r.process = local
+		select {
+		case m.reports <- r:
+		case <-m.closed:
+		}
+	}
+	defer pass(report{Kind: processEnded})
+	lines := bufio.NewScanner(p.script.Conn())
 	lines.Buffer(nil, maxReport)
 	for lines.Scan() {
 		r := report{}
@@ -152,22 +158,26 @@ func (m *member) read() {
 			return
 		}
 		if r.Kind == "alive" {
-			select {
-			case m.alive <- struct{}{}:
-			default:
-			}
+			p.lastAnswer.Store(time.Now().UnixNano())
 			continue
 		}
-		m.reports <- r
+		pass(r)
 	}
 }
 
-// close ends the script and its reader.
+// close ends the script and its readers.
 func (m *member) close() error {
-	err := m.script.Close()
-	for range m.reports { //nolint:revive // nobody else reads them any more
+	close(m.closed)
+	errs := make([]error, len(m.processes))
+	var all sync.WaitGroup
+	for local, p := range m.processes {
+		if p.script != nil {
+			all.Go(func() { errs[local] = p.script.Close() })
+		}
 	}
-	return err
+	all.Wait()
+	m.readers.Wait()
+	return errors.Join(errs...)
 }
 
 // closeMember ends the script, if there is one.
@@ -180,36 +190,46 @@ func (w *worker) closeMember() {
 	}
 }
 
-// failure explains why the script has ended, or why its connection has.
-func (m *member) failure() error {
+// failure explains why a process has ended, or why its connection has.
+func (m *member) failure(local int) error {
+	script := m.processes[local].script
+	err := errors.New("the script has closed its connection")
 	select {
-	case <-m.script.Ended():
-		if err := m.script.Err(); err != nil {
-			return err
+	case <-script.Ended():
+		if err = script.Err(); err == nil {
+			err = errors.New("the script has ended with exit code 0 before the last step; it has to iterate over job.steps()")
 		}
-		return errors.New("the script has ended with exit code 0 before the last step; it has to iterate over job.steps()")
 	case <-time.After(leaveTimeout):
-		return errors.New("the script has closed its connection")
 	}
+	return m.named(local, err)
 }
 
-// share is this rank's share of the step.
-func (w *worker) share() instruction {
+// named adds to an error whose it is, where the script has several processes.
+func (m *member) named(local int, err error) error {
+	if len(m.processes) == 1 {
+		return err
+	}
+	return fmt.Errorf("local rank %d: %w", local, err)
+}
+
+// share is a process's share of the step.
+func (w *worker) share(local int) instruction {
 	m := w.member
 	s := w.job.Schedule.Step(m.step)
 	i := instruction{
 		Kind: "work", Generation: m.generation, Step: m.step, Epoch: s.Epoch, Virtual: len(s.Minibatches), StepRecords: s.Records,
-		Minibatches: m.shareOf(s),
+		Minibatches: m.shareOf(local, s),
 	}
 	if next := m.step + 1; next < w.job.Schedule.Steps() {
-		i.Following = m.shareOf(w.job.Schedule.Step(next))
+		i.Following = m.shareOf(local, w.job.Schedule.Step(next))
 	}
 	return i
 }
 
-// shareOf is what this rank computes in a step.
-func (m *member) shareOf(s schedule.Step) (share []minibatch) {
-	lo, hi := group.Share(len(s.Minibatches), m.world, m.rank)
+// shareOf is what a process computes in a step.
+func (m *member) shareOf(local int, s schedule.Step) (share []minibatch) {
+	n := len(m.processes)
+	lo, hi := group.Share(len(s.Minibatches), m.world*n, m.rank*n+local)
 	for v := lo; v < hi; v++ {
 		share = append(share, minibatch{VirtualWorker: v, Records: s.Minibatches[v].Records})
 	}

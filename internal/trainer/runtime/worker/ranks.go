@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"errors"
 	"net"
 	"path/filepath"
 	"time"
@@ -13,14 +12,14 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/torchrun"
 )
 
-// ranks are the processes of a command that is started again when the job's workers change, and what this worker knows of
-// their run. They live as long as the worker, over all streams: a command goes on while its master is replaced.
+// ranks are the processes of a command that is started again when the job's workers change, and what this worker knows
+// of their run. They live as long as the worker, over all streams: a command goes on while its master is replaced.
 type ranks struct {
 	command torchrun.Command
 	host    string // at which other workers reach this one
 
 	run         *torchrun.Run // nil while there are no processes
-	stopping    bool          // they have been asked to end
+	stopping    bool          // they have been signalled to end
 	generation  int64         // of the run, also when it has ended well; 0: none
 	rank, world int           // of this worker
 	well        bool          // all processes of this worker have ended with exit code 0
@@ -91,16 +90,14 @@ func (s *session) serveRanks(ctx context.Context) error {
 		}
 		select {
 		case m := <-s.in:
-			if err := ending(m.message); errors.Is(err, errDismissed) && ctx.Err() != nil {
-				return ErrLeft
-			} else if err != nil {
+			if err := left(ctx, ending(m.message)); err != nil {
 				return err
 			}
 			if err := s.obey(m.message); err != nil {
 				return err
 			}
 		case err := <-s.broken:
-			return s.readFinalMessage(err)
+			return left(ctx, s.readFinalMessage(err))
 		case <-ended:
 			generation := r.generation
 			err := r.take()
@@ -189,7 +186,7 @@ func (r *ranks) close() {
 	}
 }
 
-// sendRanks tells a master the state of this worker, and again what an earlier stream may have lost.
+// sendRanks sends a master the state of this worker, and again what an earlier stream may have lost.
 func (s *session) sendRanks() error {
 	r, id := s.ranks, s.job.Identity
 	address, err := freeAddress(r.host)

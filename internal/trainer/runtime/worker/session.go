@@ -121,7 +121,7 @@ func problem(err error, fatal bool) *wirepb.Message {
 // work follows the master's messages, and computes the assigned work between them.
 func (s *session) work(ctx context.Context) error {
 	stop := ctx.Done()
-	var late <-chan time.Time // for a worker that is asked to stop during a round
+	var late <-chan time.Time // for a worker that is signalled to stop during a round
 	for {
 		if err := s.takeSums(); err != nil {
 			return err
@@ -133,12 +133,9 @@ func (s *session) work(ctx context.Context) error {
 		case errors.As(err, &misunderstood):
 			return s.reportProtocolError(misunderstood)
 		case err != nil:
-			return err
+			return left(ctx, err)
 		case turn.message != nil:
-			err := s.handle(turn.received)
-			if errors.Is(err, errDismissed) && ctx.Err() != nil {
-				return ErrLeft // the current step is complete
-			}
+			err := left(ctx, s.handle(turn.received))
 			if misunderstood := (*protocolError)(nil); errors.As(err, &misunderstood) {
 				return s.reportProtocolError(misunderstood)
 			}
@@ -253,7 +250,9 @@ func (s *session) handle(r received) error {
 	case *wirepb.Message_Relay:
 		s.relay(k.Relay)
 	case *wirepb.Message_Fetch:
-		m := &wirepb.Message{Kind: &wirepb.Message_State{State: &wirepb.State{Step: s.step, Last: s.last, Evaluations: s.evaluations, Validation: s.job.Identity.Validation}}}
+		m := &wirepb.Message{Kind: &wirepb.Message_State{State: &wirepb.State{
+			Step: s.step, Last: s.last, Evaluations: s.evaluations, Validation: s.job.Identity.Validation,
+		}}}
 		s.queue.SendTensor(m, slices.Clone(s.state), nil) // nothing else is queued before a worker is admitted
 	case *wirepb.Message_Update:
 		return s.update(k.Update, r.floats)
@@ -312,6 +311,15 @@ func (s *session) leave() error {
 	s.queue.Send(&wirepb.Message{Kind: &wirepb.Message_Leaving{Leaving: &wirepb.Leaving{Reason: "asked to stop"}}})
 	s.flush()
 	return ErrLeft
+}
+
+// left is the error of a session that ends with err: a worker that the master dismisses after it was signalled to stop
+// has left, and the step is complete.
+func left(ctx context.Context, err error) error {
+	if errors.Is(err, errDismissed) && ctx.Err() != nil {
+		return ErrLeft
+	}
+	return err
 }
 
 // ending is the error by which a message ends the session, or nil.

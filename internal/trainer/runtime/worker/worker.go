@@ -26,8 +26,8 @@ type Config struct {
 	Node        string // for messages
 	Build       string
 	Job         job.Options
-	// Elastic is trainingjob.Job.Elastic: with ElasticCollectives and ElasticRestart the worker is a member of a group, and
-	// the script exchanges gradients itself.
+	// Elastic is trainingjob.Job.Elastic: with ElasticCollectives and ElasticRestart the worker is a member of a group,
+	// and the script exchanges gradients itself.
 	Elastic string
 	// StopGrace is how long a command of ElasticRestart may take to end after SIGTERM.
 	StopGrace time.Duration
@@ -47,7 +47,7 @@ type Config struct {
 
 // Errors with which a worker ends, unless the master dismisses it.
 var (
-	// ErrLeft reports that the worker was asked to stop (SIGTERM) and has sent its results. Its process exits 143.
+	// ErrLeft reports that the worker was signalled to stop (SIGTERM) and has sent its results. Its process exits 143.
 	ErrLeft = errors.New("stopped as requested, after sending its results")
 	// ErrMasterGone reports that no master answered for Config.MasterTimeout. Its process exits 143 too.
 	ErrMasterGone = errors.New("the master is gone")
@@ -56,7 +56,7 @@ var (
 // RefusedError is a master's refusal of this worker.
 type RefusedError struct{ Reason string }
 
-func (e *RefusedError) Error() string { return "the master refused this worker: " + e.Reason }
+func (e *RefusedError) Error() string { return "the master rejected this worker: " + e.Reason }
 
 // errDismissed ends a session whose master has no more work.
 var errDismissed = errors.New("dismissed")
@@ -94,7 +94,7 @@ func Run(ctx context.Context, cfg Config) error {
 		case ctx.Err() != nil:
 			return ErrLeft
 		case time.Since(alone) > cfg.MasterTimeout:
-			return fmt.Errorf("%w: %s did not answer for %v: %w", ErrMasterGone, cfg.Master, cfg.MasterTimeout, err)
+			return fmt.Errorf("%w: %s did not respond for %v: %w", ErrMasterGone, cfg.Master, cfg.MasterTimeout, err)
 		}
 		level := slog.LevelDebug
 		if errors.Is(err, errSuperseded) {

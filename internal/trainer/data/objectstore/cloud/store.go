@@ -87,7 +87,7 @@ type reader struct {
 	object objectstore.Object
 }
 
-// bodyAttempts is how often a body that broke off is asked for again without a byte of progress.
+// bodyAttempts is how often a body that broke off is requested again without a byte of progress.
 const bodyAttempts = 3
 
 func (r *reader) ReadAt(b []byte, at int64) (int, error) {
@@ -144,7 +144,7 @@ func (r *reader) part(b []byte, at int64) (int, error) {
 	return n, nil
 }
 
-// failure says what was attempted on what, and what to do about it.
+// failure reports what was attempted on what, and what to do about it.
 func (s *store) failure(key, verb string, err error) error {
 	advice := ""
 	switch answer := minio.ToErrorResponse(err); {

@@ -181,5 +181,5 @@ func (s *Store) list(w http.ResponseWriter, r *http.Request) {
 		page.Contents = append(page.Contents, listed{key, len(s.objects[key]), fmt.Sprintf("%q", etag(s.objects[key]))})
 	}
 	w.Header().Set("Content-Type", "application/xml")
-	_ = xml.NewEncoder(w).Encode(page) // whoever asked has gone
+	_ = xml.NewEncoder(w).Encode(page) // the client has gone
 }

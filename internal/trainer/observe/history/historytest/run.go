@@ -60,7 +60,10 @@ func Begin(name string, workers int) *Run {
 		Name: name, Model: "mnist_functional_api", Epochs: 3, Records: 60000, Minibatch: 10, GradsToWait: workers,
 		Digest: "15e64d5f87a3367a27c01f94f37fc45992e81b5454403117af9cd6347502e7f6", Kernel: "avx512",
 	}
-	s := &Run{History: history.New(job, Began), job: job, want: workers, status: trainingjob.Status{Phase: trainingjob.PhaseWaiting, Generation: 1, StepsTotal: stepsTotal}}
+	s := &Run{
+		History: history.New(job, Began), job: job, want: workers,
+		status: trainingjob.Status{Phase: trainingjob.PhaseWaiting, Generation: 1, StepsTotal: stepsTotal},
+	}
 	for range workers {
 		s.create(time.Duration(s.next) * beat)
 	}

@@ -10,12 +10,12 @@ import (
 )
 
 // patience bounds one answer: the machine may be busy.
-const patience = 30 * time.Second
+const timeout = 30 * time.Second
 
 // Get is what is at a URL. A test for which it is not there fails.
 func Get(t testing.TB, url string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {

@@ -22,6 +22,9 @@ dataset = Records()
 
 for step in job.steps():
     with step:
+        if step.number % 3 == 0:  # also while workers are lost
+            means = step.evaluate(dataset, lambda batch: {"index": batch[2].sum(), "loss": loss_of(net, tally, *batch) * len(batch[0])})
+            assert means["index"] == (RECORDS - 1) / 2, means
         for x, y, indices in step.batches(dataset):
             step.backward(loss_of(net, tally, x, y, indices))
             time.sleep(PACE)

@@ -20,7 +20,8 @@ class Records(torch.utils.data.Dataset):
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
-        self.first = nn.Linear(8, 16)
+        # No bias, which the normalization takes away: its gradient would be rounding errors, which AdamW makes steps of.
+        self.first = nn.Linear(8, 16, bias=False)
         self.norm = nn.BatchNorm1d(16)
         self.drop = nn.Dropout(0.2)
         self.tied = nn.Linear(16, 16, bias=False)
