@@ -25,6 +25,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	kueueclient "github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/client"
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/await"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/controlplane"
 )
@@ -106,7 +107,7 @@ func Image(name, path string) Option {
 func Queueing() Option { return func(o *Options) { o.Queueing = true } }
 
 // SchedulerOnly leaves out everything that changes objects by itself, but for the scheduler: nodes, pods and their
-// status are what the test says.
+// status are what the test says. When a pod's status says that others are evicted for it, they have been.
 func SchedulerOnly() Option { return func(o *Options) { o.SchedulerOnly = true } }
 
 // Mounts sets how containers see their volumes.
@@ -140,9 +141,6 @@ type Cluster struct {
 // AuditLog is the path of the API server's audit log, one event in JSON a line.
 func (c *Cluster) AuditLog() string { return c.layout.Log("audit") }
 
-// startPatience bounds a start in a test, the building of the program excluded.
-const startPatience = 4 * time.Minute
-
 // Start starts a cluster for a test, which ends with it. Where a cluster cannot exist the test is skipped.
 func Start(t testing.TB, opts ...Option) *Cluster {
 	t.Helper()
@@ -151,7 +149,7 @@ func Start(t testing.TB, opts ...Option) *Cluster {
 	for _, opt := range opts {
 		opt(&options)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), buildPatience+startPatience)
+	ctx, cancel := context.WithTimeout(t.Context(), buildPatience+patience.Long)
 	defer cancel()
 	cluster, err := Run(ctx, options)
 	if errors.Is(err, ErrLinuxOnly) {
@@ -183,7 +181,7 @@ func Main(m interface{ Run() int }, cluster **Cluster, opts ...Option) (code int
 	for _, opt := range opts {
 		opt(&options)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), buildPatience+startPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), buildPatience+patience.Long)
 	started, err := Run(ctx, options)
 	cancel()
 	if errors.Is(err, ErrLinuxOnly) {
@@ -251,13 +249,13 @@ func (c *Cluster) Namespace(t testing.TB) string {
 		t.Fatalf("creating a namespace for the test: %v", err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), patience.Short)
 		defer cancel()
 		if err := client.CoreV1().Namespaces().Delete(ctx, namespace.Name, metav1.DeleteOptions{}); err != nil {
 			t.Logf("deleting the test's namespace: %v", err)
 		}
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience.Medium)
 	defer cancel()
 	err = await.Until(ctx, "pods can be made in namespace "+namespace.Name, 10*time.Millisecond, func(ctx context.Context) error {
 		// Without its default ServiceAccount no pod is admitted to a namespace; without this ConfigMap none starts.

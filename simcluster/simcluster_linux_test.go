@@ -25,6 +25,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/await"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/controlplane"
@@ -86,7 +87,7 @@ func clientOf(t *testing.T, kubeconfig string) kubernetes.Interface {
 // waitFor looks until holds says nothing more.
 func waitFor(t *testing.T, what string, holds func() error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 60*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience.Medium)
 	defer cancel()
 	if err := await.Until(ctx, what, 20*time.Millisecond, func(context.Context) error { return holds() }); err != nil {
 		t.Fatal(err)
@@ -97,7 +98,7 @@ func waitFor(t *testing.T, what string, holds func() error) {
 func command(t *testing.T, attributes *syscall.SysProcAttr, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	// Not the test's context, which has ended when things are cleaned up.
-	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience.Long)
 	defer cancel()
 	c := exec.CommandContext(ctx, os.Getenv(simcluster.BinaryVariable), args...)
 	c.SysProcAttr = attributes
@@ -325,7 +326,7 @@ func TestComponentsThatDie(t *testing.T) {
 	namespace := shared.Namespace(t)
 	for _, name := range controlplane.Components() {
 		t.Run("a "+name+" that was killed comes back, and nothing is lost", func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), patience.Medium)
 			defer cancel()
 			object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "before-" + name}}
 			if _, err := client.CoreV1().ConfigMaps(namespace).Create(ctx, object, metav1.CreateOptions{}); err != nil {

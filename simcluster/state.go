@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/controlplane"
 )
 
@@ -29,7 +30,7 @@ const (
 func (c *Cluster) LogState(t testing.TB, namespace string) {
 	t.Helper()
 	// The test's own context may have ended.
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience.Short)
 	defer cancel()
 	for _, part := range []func(context.Context, string) (string, error){c.podLines, c.workloadLines, c.eventLines} {
 		text, err := part(ctx, namespace)

@@ -3,39 +3,32 @@ package differential
 import (
 	"context"
 	"fmt"
-	"io"
-	"net/http"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	watchtools "k8s.io/client-go/tools/watch"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 )
 
 // gate keeps a pending pod from the scheduler until everything else of its snapshot exists.
 const gate = "differential.example.com/snapshot"
 
-// pollPause is the time between two looks at a pod that the scheduler is deciding on, which takes milliseconds.
-const pollPause = 3 * time.Millisecond
-
 // A Cluster has kube-scheduler, the program, decide on snapshots that are put to its API server. Nothing else may act
-// on the objects there, as is so with simcluster.SchedulerOnly.
+// on the objects there, and preemption must be synchronous, as is so with simcluster.SchedulerOnly.
 type Cluster struct {
-	client     kubernetes.Interface
-	http       *http.Client
-	metricsURL string
-	// preemptions is how many preemptions the scheduler has carried out, as far as is known.
-	preemptions int
+	client kubernetes.Interface
 }
 
-// NewCluster is a Cluster of the API server that config names and of the scheduler that serves its metrics at a port of
-// this machine.
-func NewCluster(config *rest.Config, schedulerPort int) (*Cluster, error) {
+// NewCluster is a Cluster of the API server that config names.
+func NewCluster(config *rest.Config) (*Cluster, error) {
 	config = rest.CopyConfig(config)
 	config.ContentType = "application/vnd.kubernetes.protobuf"
 	config.WarningHandlerWithContext = rest.NoWarnings{} // snapshots contain deprecated fields
@@ -43,11 +36,7 @@ func NewCluster(config *rest.Config, schedulerPort int) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	forMetrics, err := rest.HTTPClientFor(config)
-	if err != nil {
-		return nil, err
-	}
-	return &Cluster{client: client, http: forMetrics, metricsURL: fmt.Sprintf("https://127.0.0.1:%d/metrics", schedulerPort)}, nil
+	return &Cluster{client: client}, nil
 }
 
 // Decide applies a snapshot to the API server, lets the scheduler decide on its pending pods one after the other, and
@@ -72,7 +61,7 @@ func (c *Cluster) Decide(ctx context.Context, s *Snapshot) (steps []Step, err er
 }
 
 func (c *Cluster) step(ctx context.Context, pending *corev1.Pod) (Step, error) {
-	ctx, cancel := context.WithTimeout(ctx, stepPatience)
+	ctx, cancel := context.WithTimeout(ctx, patience.Medium)
 	defer cancel()
 	gated := pending.DeepCopy()
 	gated.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: gate}}
@@ -91,28 +80,41 @@ func (c *Cluster) step(ctx context.Context, pending *corev1.Pod) (Step, error) {
 	}
 	step := Step{Before: before, Pod: before.pod(nameOf(pod).String())}
 	step.Pod.Spec.SchedulingGates = nil
-	for {
-		if pod, err = pods.Get(ctx, pod.Name, metav1.GetOptions{}); err != nil {
-			return Step{}, err
-		}
-		if pod.Spec.NodeName != "" {
-			step.Decision.Node = pod.Spec.NodeName
-			return step, c.run(ctx, pod)
-		}
-		if i := slices.IndexFunc(pod.Status.Conditions, isUnschedulable); i >= 0 {
-			step.Decision.Message = pod.Status.Conditions[i].Message
-			break
-		}
-		if err := pause(ctx); err != nil {
-			return Step{}, fmt.Errorf("waiting for a decision: %w", err)
-		}
+	if pod, err = c.decided(ctx, pod); err != nil {
+		return Step{}, fmt.Errorf("waiting for a decision: %w", err)
 	}
+	if pod.Spec.NodeName != "" {
+		step.Decision.Node = pod.Spec.NodeName
+		return step, c.run(ctx, pod)
+	}
+	step.Decision.Message = pod.Status.Conditions[slices.IndexFunc(pod.Status.Conditions, isUnschedulable)].Message
 	// A nomination that merely stays has a message about why nothing was preempted.
 	if _, preemption, ok := strings.Cut(step.Decision.Message, "preemption: "); !ok || strings.HasPrefix(preemption, placementFound) {
 		step.Decision.Nominated = pod.Status.NominatedNodeName
-		step.Decision.Victims, err = c.victims(ctx, before, pod)
+		step.Decision.Victims, err = c.victims(ctx, before)
 	}
 	return step, err
+}
+
+// decided is a pod as the scheduler's first decision on it leaves it. A watch sees every state of it: a look now and then
+// could miss the first decision when the scheduler tries the pod again.
+func (c *Cluster) decided(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
+	watcher, err := c.client.CoreV1().Pods(pod.Namespace).Watch(ctx, metav1.ListOptions{
+		FieldSelector:   fields.OneTermEqualSelector(metav1.ObjectNameField, pod.Name).String(),
+		ResourceVersion: pod.ResourceVersion,
+	})
+	if err != nil {
+		return nil, err
+	}
+	_, err = watchtools.UntilWithoutRetry(ctx, watcher, func(event watch.Event) (bool, error) {
+		now, ok := event.Object.(*corev1.Pod)
+		if !ok || event.Type == watch.Deleted {
+			return false, fmt.Errorf("the watch says %s: %v", event.Type, event.Object)
+		}
+		pod = now
+		return pod.Spec.NodeName != "" || slices.ContainsFunc(pod.Status.Conditions, isUnschedulable), nil
+	})
+	return pod, err
 }
 
 func isUnschedulable(c corev1.PodCondition) bool {
@@ -127,11 +129,12 @@ func (c *Cluster) run(ctx context.Context, pod *corev1.Pod) error {
 	return err
 }
 
-// victims are the pods that are evicted for a pod that was nominated to a node.
-func (c *Cluster) victims(ctx context.Context, before *Snapshot, preemptor *corev1.Pod) ([]string, error) {
-	if err := c.awaitPreemption(ctx, before, preemptor); err != nil {
-		return nil, err
-	}
+// victims are the pods that have been evicted since. With synchronous preemption (prepareCandidate in kube-scheduler's
+// executor.go) the API server has taken the eviction of every victim when the pod's status says that it waits for them:
+// the scheduler evicts within its cycle, and writes that status afterwards. So there is nothing to wait for. With
+// asynchronous preemption nothing proves the end: no event or metric tells an eviction that is still to come from none,
+// which there is where all victims are being deleted already.
+func (c *Cluster) victims(ctx context.Context, before *Snapshot) ([]string, error) {
 	list, err := c.client.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
@@ -145,68 +148,4 @@ func (c *Cluster) victims(ctx context.Context, before *Snapshot, preemptor *core
 	}
 	slices.Sort(victims)
 	return victims, nil
-}
-
-// idlePatience is the wait for a preemption that may have nothing to do.
-const idlePatience = 500 * time.Millisecond
-
-// awaitPreemption waits until the scheduler has carried a preemption out, which its metrics count. It does not count
-// one whose victims are all being deleted already.
-func (c *Cluster) awaitPreemption(ctx context.Context, before *Snapshot, preemptor *corev1.Pod) error {
-	mayBeIdle := slices.ContainsFunc(before.Pods, func(p *corev1.Pod) bool {
-		return p.Spec.NodeName == preemptor.Status.NominatedNodeName && p.DeletionTimestamp != nil
-	})
-	deadline := time.Now().Add(idlePatience)
-	for {
-		count, err := c.carriedOut(ctx)
-		if err != nil {
-			return fmt.Errorf("reading the scheduler's metrics: %w", err)
-		}
-		if count > c.preemptions {
-			c.preemptions = count
-			return nil
-		}
-		if mayBeIdle && time.Now().After(deadline) {
-			return nil
-		}
-		if err := pause(ctx); err != nil {
-			return fmt.Errorf("waiting for the victims' eviction: %w", err)
-		}
-	}
-}
-
-var carriedOutLine = regexp.MustCompile(`(?m)^scheduler_preemption_goroutines_execution_total\{.*\} (\d+)$`)
-
-func (c *Cluster) carriedOut(ctx context.Context) (int, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.metricsURL, http.NoBody)
-	if err != nil {
-		return 0, err
-	}
-	response, err := c.http.Do(request)
-	if err != nil {
-		return 0, err
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode != http.StatusOK {
-		return 0, fmt.Errorf("%s: %s: %w", c.metricsURL, response.Status, err)
-	}
-	count := 0
-	for _, match := range carriedOutLine.FindAllSubmatch(text, -1) {
-		n, err := strconv.Atoi(string(match[1]))
-		if err != nil {
-			return 0, err
-		}
-		count += n
-	}
-	return count, nil
-}
-
-func pause(ctx context.Context) error {
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(pollPause):
-		return nil
-	}
 }

@@ -5,24 +5,18 @@ import (
 	"time"
 
 	"github.com/elastic-training/terraform-provider-elastic/simcluster"
-	"github.com/elastic-training/terraform-provider-elastic/simcluster/controlplane"
 )
 
 func TestTheEngineDecidesAsTheEmbeddedClustersSchedulerDoes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts a cluster; TestTheEngineDecidesAsKubeSchedulersCodeDoes compares in this process")
+	}
 	embedded := simcluster.Start(t, simcluster.SchedulerOnly())
 	config, err := embedded.Config()
 	if err != nil {
 		t.Fatal(err)
 	}
-	layout, err := controlplane.NewLayout(embedded.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	status, err := controlplane.ReadStatus(layout)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cluster, err := NewCluster(config, status.Ports.Scheduler)
+	cluster, err := NewCluster(config)
 	if err != nil {
 		t.Fatal(err)
 	}

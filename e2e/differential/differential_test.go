@@ -15,9 +15,12 @@ var (
 	seedCount = flag.Uint64("seeds", 0, "how many seeds; 0: hundreds, or thousands where $ELASTIC_SOAK is set")
 )
 
-// seeds are the seeds of a run: from the first on, count of them.
+// seeds are the seeds of a run: from the first on, count of them; with -short a fifth of few.
 func seeds(few, many uint64) (first, count uint64) {
 	first, count = 1, few
+	if testing.Short() {
+		count /= 5
+	}
 	if os.Getenv("ELASTIC_SOAK") != "" {
 		first, count = uint64(time.Now().Unix())<<16, many
 	}

@@ -7,7 +7,7 @@
 // process (inprocess.go) its own loop runs pod by pod over objects in memory. This takes milliseconds, and shows
 // between which nodes the scheduler found no difference, so that ties can be compared node for node. On the embedded
 // cluster (cluster.go) the same snapshots are applied to a real API server with the real program, which shows that the
-// first way is equivalent.
+// first way is equivalent. There its preemption is synchronous, so that its end is known (Cluster.victims).
 //
 // A difference is printed with its seed, the smallest part of the snapshot that still shows it, and both decisions
 // (minimal.go, text.go). A snapshot can be saved as YAML and replayed.

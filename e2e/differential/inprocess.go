@@ -16,10 +16,9 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-)
 
-// stepPatience bounds one decision, which takes milliseconds unless the machine does something else.
-const stepPatience = time.Minute
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
+)
 
 // DecideInProcess runs kube-scheduler's code on the pending pods of s, one after the other, as if nothing else
 // happened: no victim ends, and no other client changes anything. after is the resulting cluster.
@@ -180,7 +179,7 @@ func (p *process) stop(cancel context.CancelFunc) {
 
 // step has the scheduler take the next pod from its queue and waits until everything that it does with it is done.
 func (p *process) step(ctx context.Context, next func(klog.Logger) (*framework.QueuedPodInfo, error)) (Step, error) {
-	ctx, cancel := context.WithTimeout(ctx, stepPatience)
+	ctx, cancel := context.WithTimeout(ctx, patience.Medium)
 	defer cancel()
 	closeQueue := context.AfterFunc(ctx, p.closeQueue) // so that Pop returns
 	defer closeQueue()
@@ -197,7 +196,7 @@ func (p *process) step(ctx context.Context, next func(klog.Logger) (*framework.Q
 	p.deleted = nil
 	p.scheduler.ScheduleOne(klog.NewContext(ctx, logr.New(&p.choice)))
 	if p.popped == nil {
-		return Step{}, fmt.Errorf("the scheduler's queue was empty for %s", stepPatience)
+		return Step{}, fmt.Errorf("the scheduler's queue was empty for %s", patience.Medium)
 	}
 	if err := p.await(ctx, p.settled); err != nil {
 		return Step{}, fmt.Errorf("after the decision on pod %s: %w", nameOf(p.popped), err)
@@ -241,7 +240,7 @@ func (p *process) decision() Decision {
 
 // await looks until the scheduler's cache or queue is as it shall be, which it soon is.
 func (p *process) await(ctx context.Context, reached func(context.Context) bool) error {
-	ctx, cancel := context.WithTimeout(ctx, stepPatience)
+	ctx, cancel := context.WithTimeout(ctx, patience.Medium)
 	defer cancel()
 	for !reached(ctx) {
 		select {

@@ -11,6 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 )
 
 // put creates the objects of a snapshot, except for its pending pods: first what pods need, so that the scheduler has
@@ -91,17 +93,15 @@ func (c *Cluster) putShared(ctx context.Context, s *Snapshot) error {
 	return nil
 }
 
-// admissionPatience bounds the creation of a pod. Admission forbids a pod of a class that it has not seen yet, for an
-// instant.
-const admissionPatience = 10 * time.Second
-
-// pod creates a pod with its status, and begins its deletion where it is being deleted.
+// pod creates a pod with its status, and begins its deletion where it is being deleted. Admission forbids a pod of a
+// class that it has not seen yet, for an instant.
 func (c *Cluster) pod(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
-	ctx, cancel := context.WithTimeout(ctx, admissionPatience)
+	ctx, cancel := context.WithTimeout(ctx, patience.Medium)
 	defer cancel()
 	pods := c.client.CoreV1().Pods(pod.Namespace)
 	created, err := pods.Create(ctx, fresh(pod), metav1.CreateOptions{})
-	for apierrors.IsForbidden(err) && pause(ctx) == nil {
+	for apierrors.IsForbidden(err) && ctx.Err() == nil {
+		time.Sleep(time.Millisecond)
 		created, err = pods.Create(ctx, fresh(pod), metav1.CreateOptions{})
 	}
 	if err != nil {

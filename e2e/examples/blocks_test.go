@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
 	"github.com/elastic-training/terraform-provider-elastic/internal/doccheck"
 )
 
@@ -66,7 +67,7 @@ func TestEveryBlockOfADocumentIsInTheTable(t *testing.T) {
 
 func TestEveryBlockOfADocumentIsAppliedPlansNothingMoreAndLeavesNothing(t *testing.T) {
 	makeNamespaces(t)
-	before := objects(t)
+	before := providertest.ListObjects(t, admin(t))
 	applied, texts := map[string]example{}, map[string]string{}
 	for _, b := range blocks(t) {
 		applied[b.key], texts[b.key] = blockTable[b.key].example, b.text
@@ -93,5 +94,5 @@ func TestEveryBlockOfADocumentIsAppliedPlansNothingMoreAndLeavesNothing(t *testi
 		noError(t, os.WriteFile(filepath.Join(r.Directory, "main.tf"), []byte(config), 0o600))
 		applyAndDestroy(t, r, e)
 	})
-	expectNothingLeft(t, before)
+	before.ExpectNoOthers(t, admin(t))
 }

@@ -2,9 +2,7 @@ package examples_test
 
 import (
 	"context"
-	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -19,10 +17,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 
 	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/await"
 )
 
@@ -63,12 +61,12 @@ func TestEveryExampleIsInTheTable(t *testing.T) {
 // same names, and beside one another elsewhere.
 func TestEveryExampleIsAppliedPlansNothingMoreAndLeavesNothing(t *testing.T) {
 	makeNamespaces(t)
-	before := objects(t)
+	before := providertest.ListObjects(t, admin(t))
 	underEachStandard(t, table, func(t *testing.T, folder string, e example) {
 		t.Helper()
 		applyAndDestroy(t, copied(t, folder, e), e)
 	})
-	expectNothingLeft(t, before)
+	before.ExpectNoOthers(t, admin(t))
 }
 
 // copied is a terminal in a copy of the example's folder, outside of the repository.
@@ -247,7 +245,7 @@ func makeNamespaces(t *testing.T) {
 			noError(t, err)
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience.Medium)
 	defer cancel()
 	noError(t, await.Until(ctx, "the namespace's account", 100*time.Millisecond, func(ctx context.Context) error {
 		_, err := kube.CoreV1().ServiceAccounts(probe).Get(ctx, "default", metav1.GetOptions{})
@@ -255,82 +253,11 @@ func makeNamespaces(t *testing.T) {
 	}))
 }
 
-// kinds are all that the provider makes, and what follows from it.
-var kinds = []schema.GroupVersionResource{
-	{Group: "scheduling.k8s.io", Version: "v1", Resource: "priorityclasses"},
-	{Group: "kueue.x-k8s.io", Version: "v1beta2", Resource: "workloadpriorityclasses"},
-	{Group: "kueue.x-k8s.io", Version: "v1beta2", Resource: "resourceflavors"},
-	{Group: "kueue.x-k8s.io", Version: "v1beta2", Resource: "clusterqueues"},
-	{Group: "kueue.x-k8s.io", Version: "v1beta2", Resource: "localqueues"},
-	{Group: "kueue.x-k8s.io", Version: "v1beta2", Resource: "cohorts"},
-	{Group: "kueue.x-k8s.io", Version: "v1beta2", Resource: "topologies"},
-	{Group: "kueue.x-k8s.io", Version: "v1beta2", Resource: "admissionchecks"},
-	{Group: "kueue.x-k8s.io", Version: "v1beta2", Resource: "workloads"},
-	{Group: "batch", Version: "v1", Resource: "jobs"},
-	{Version: "v1", Resource: "pods"},
-	{Version: "v1", Resource: "configmaps"},
-	{Version: "v1", Resource: "secrets"},
-	{Version: "v1", Resource: "services"},
-	{Version: "v1", Resource: "serviceaccounts"},
-	{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "roles"},
-	{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"},
-}
-
-// objects are the names of all objects of these kinds.
-func objects(t *testing.T) map[string]bool {
+func admin(t *testing.T) *rest.Config {
 	t.Helper()
 	config, err := cluster.Config()
 	noError(t, err)
-	client, err := dynamic.NewForConfig(config)
-	noError(t, err)
-	found, err := listed(t.Context(), client)
-	noError(t, err)
-	return found
-}
-
-func listed(ctx context.Context, client dynamic.Interface) (map[string]bool, error) {
-	found := map[string]bool{}
-	for _, kind := range kinds {
-		list, err := client.Resource(kind).List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return nil, err
-		}
-		for _, item := range list.Items {
-			if slices.Contains([]string{"default", "kube-root-ca.crt"}, item.GetName()) && item.GetNamespace() != "" {
-				continue // the cluster makes these in every namespace
-			}
-			found[kind.Resource+" "+item.GetNamespace()+"/"+item.GetName()] = true
-		}
-	}
-	return found, nil
-}
-
-// expectNothingLeft waits for Kubernetes' garbage collector, which removes what a Job owns a moment after the Job.
-func expectNothingLeft(t *testing.T, before map[string]bool) {
-	t.Helper()
-	config, err := cluster.Config()
-	noError(t, err)
-	client, err := dynamic.NewForConfig(config)
-	noError(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	err = await.Until(ctx, "all that the examples made is gone", 200*time.Millisecond, func(ctx context.Context) error {
-		now, err := listed(ctx, client)
-		if err != nil {
-			return err
-		}
-		var left []string
-		for _, name := range slices.Sorted(maps.Keys(now)) {
-			if !before[name] {
-				left = append(left, name)
-			}
-		}
-		if len(left) > 0 {
-			return fmt.Errorf("left are %s", strings.Join(left, ", "))
-		}
-		return nil
-	})
-	noError(t, err)
+	return config
 }
 
 func noError(t *testing.T, err error) {

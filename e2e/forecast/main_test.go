@@ -17,6 +17,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/e2e/program"
 	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
 	kueueclient "github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/client"
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/await"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/controlplane"
@@ -73,17 +74,13 @@ func asAdmin(config string) string {
 	return fmt.Sprintf("provider \"elastic\" {\n  config_path = %q\n}\n%s", cluster.Kubeconfig, config)
 }
 
-const (
-	// patience bounds every wait: the machine may be busy.
-	timeout = 90 * time.Second
-	// pause is the time between two looks.
-	pause = 100 * time.Millisecond
-)
+// pause is the time between two looks.
+const pause = 100 * time.Millisecond
 
 // eventually polls until a condition holds, and fails with the last observation.
 func eventually(t *testing.T, what string, done func(ctx context.Context) (seen string, ok bool)) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), timeout)
+	ctx, cancel := context.WithTimeout(t.Context(), patience.Medium)
 	defer cancel()
 	err := await.Until(ctx, what, pause, func(ctx context.Context) error {
 		if seen, ok := done(ctx); !ok {

@@ -25,6 +25,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/task"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/await"
 )
 
@@ -376,7 +377,7 @@ func (s *stage) tearDown() {
 			s.t.Error(err)
 		}
 	}
-	deadline, cancel := context.WithTimeout(ctx, timeout)
+	deadline, cancel := context.WithTimeout(ctx, patience.Medium)
 	defer cancel()
 	err := await.Until(deadline, "the pods of "+s.ns+" are gone", pause, func(ctx context.Context) error {
 		if err := kube.CoreV1().Pods(s.ns).DeleteCollection(ctx, now, metav1.ListOptions{}); err != nil && !apierrors.IsNotFound(err) {

@@ -12,13 +12,12 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 )
 
 // ErrNoEngine is a machine on which no container engine answers.
 var ErrNoEngine = errors.New("no container engine")
-
-// patience is how long an engine may take to say its version: longer than a socket-activated one needs to begin.
-const timeout = 15 * time.Second
 
 // Engine is a container engine that answers, reached by its command-line client: its contexts, DOCKER_HOST and rootless
 // sockets count as they do for the user's own commands.
@@ -61,7 +60,7 @@ func ask(ctx context.Context, client string, arguments ...string) (first, second
 	if _, err := exec.LookPath(client); err != nil {
 		return "", "", errors.New("not installed")
 	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := context.WithTimeout(ctx, patience.Short) // a socket-activated one begins now
 	defer cancel()
 	c := exec.CommandContext(ctx, client, arguments...)
 	c.WaitDelay = time.Second
@@ -69,7 +68,7 @@ func ask(ctx context.Context, client string, arguments ...string) (first, second
 	c.Stderr = &output
 	out, err := c.Output()
 	if ctx.Err() != nil {
-		return "", "", fmt.Errorf("no answer in %v", timeout)
+		return "", "", fmt.Errorf("no answer in %v", patience.Short)
 	}
 	if err != nil {
 		return "", "", fmt.Errorf("%w: %s", err, strings.TrimSpace(output.String()))

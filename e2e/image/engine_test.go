@@ -12,13 +12,13 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"go.uber.org/goleak"
 
 	"github.com/elastic-training/terraform-provider-elastic/e2e/image"
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 )
 
 const root = "../.."
@@ -46,6 +46,9 @@ func anEngine(t *testing.T) image.Engine {
 }
 
 func TestACommitBuiltInAnotherFolderGivesTheSameSmallBinary(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it compiles the trainer again")
+	}
 	elsewhere := filepath.Join(t.TempDir(), "a clone of another name")
 	for _, part := range []string{"cmd/elastic-trainer", "internal", "python"} {
 		if err := os.CopyFS(filepath.Join(elsewhere, part), os.DirFS(filepath.Join(root, part))); err != nil {
@@ -190,7 +193,7 @@ func load(t *testing.T, engine image.Engine, built v1.Image) (test name.Tag) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience.Short)
 		defer cancel()
 		if err := engine.Untag(ctx, test); err != nil {
 			t.Error(err)
@@ -202,7 +205,7 @@ func load(t *testing.T, engine image.Engine, built v1.Image) (test name.Tag) {
 // run runs the image to its end, with a model file if it is not nil, and returns what it printed.
 func run(t *testing.T, engine image.Engine, test name.Tag, model []byte, arguments ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience.Long)
 	defer cancel()
 	container, err := engine.Create(ctx, test, arguments...)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	internalcluster "github.com/elastic-training/terraform-provider-elastic/internal/cluster"
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 )
 
 // provided is the client that the provider has.
@@ -100,8 +101,8 @@ func TestAWatchOfAllNamespacesSeesAQueue(t *testing.T) {
 			if seen, ok := event.Object.(*kueue.LocalQueue); ok && event.Type == watch.Added && seen.Name == queue.Name && seen.Namespace == namespace {
 				return
 			}
-		case <-time.After(20 * time.Second):
-			t.Fatal("the queue was not seen within 20 s")
+		case <-time.After(patience.Medium):
+			t.Fatal("the queue was not seen")
 		}
 	}
 }

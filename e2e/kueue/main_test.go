@@ -8,12 +8,12 @@ import (
 	"fmt"
 	"os"
 	"testing"
-	"time"
 
 	"k8s.io/client-go/dynamic"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/crd"
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/crds"
 )
@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 type withCRDs struct{ *testing.M }
 
 func (m withCRDs) Run() int {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience.Medium)
 	defer cancel()
 	if err := install(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "installing the CRDs:", err)

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,6 +14,7 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	internalcluster "github.com/elastic-training/terraform-provider-elastic/internal/cluster"
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 )
 
 // through is a client of internal/cluster behind a proxy, and the config maps of namespace default.
@@ -48,12 +48,31 @@ func configMap(t *testing.T, name string, finalizers ...string) *corev1.ConfigMa
 	return created
 }
 
+// lookedAt are config maps of namespace default, and seen is called when one has been read.
+type lookedAt struct {
+	typedcorev1.ConfigMapInterface
+	seen func()
+}
+
+func (l lookedAt) Get(ctx context.Context, name string, o metav1.GetOptions) (*corev1.ConfigMap, error) {
+	defer l.seen()
+	return l.ConfigMapInterface.Get(ctx, name, o)
+}
+
+func (lookedAt) GetNamespace() string { return metav1.NamespaceDefault }
+
 func TestDeleteWaitsAndNamesWhatHoldsTheObject(t *testing.T) {
 	client, maps := through(t, newProxy(t))
 	held := configMap(t, "held", "example.com/in-use")
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	err := internalcluster.Delete(ctx, client, maps, held.Name, held.UID, metav1.DeletePropagationBackground)
+	looks := 0
+	looked := lookedAt{maps, func() {
+		if looks++; looks == 2 { // it waits, and is to wait no longer
+			cancel()
+		}
+	}}
+	err := internalcluster.Delete(ctx, client, looked, held.Name, held.UID, metav1.DeletePropagationBackground)
 	var still *internalcluster.StillThereError
 	if !errors.As(err, &still) || len(still.Finalizers) != 1 || still.Finalizers[0] != "example.com/in-use" || !still.Deleting {
 		t.Fatalf("got %v", err)
@@ -123,7 +142,7 @@ func TestWaitForSeesChangesThroughWatchesThatEnd(t *testing.T) {
 		}()
 		return false
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience.Medium)
 	defer cancel()
 	calls := 0
 	err := internalcluster.WaitFor(ctx, client, maps, internalcluster.Named("watched"), func(objects []*corev1.ConfigMap) (bool, error) {

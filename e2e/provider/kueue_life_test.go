@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 )
 
 // everyKind is a configuration with one resource of every kind, called "test".
@@ -332,7 +333,8 @@ func awaitRefusal(t *testing.T) {
 	marked.SetKind(k.title())
 	marked.SetName("marked-probe")
 	marked.SetLabels(map[string]string{"refuse": "me"})
-	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+	const pause = 50 * time.Millisecond
+	err := wait.PollUntilContextTimeout(t.Context(), pause, patience.Medium, true, func(ctx context.Context) (bool, error) {
 		_, err := k.in(t).Create(ctx, marked, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if apierrors.IsAlreadyExists(err) || err == nil {
 			return false, nil

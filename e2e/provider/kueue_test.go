@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/crds"
 )
 
@@ -27,7 +27,7 @@ import (
 type withKueue struct{ m *testing.M }
 
 func (w withKueue) Run() int {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience.Medium)
 	defer cancel()
 	if err := installKueue(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "installing Kueue's CRDs:", err)

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 )
 
 // report writes the condition Active, as Kueue does, for the given generation of the object.
@@ -29,7 +30,8 @@ func (k kueueKind) report(t *testing.T, name, status, reason, message string, ge
 // untilThere waits until an object exists in the given generation.
 func (k kueueKind) untilThere(t *testing.T, name string, generation int64) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+	const pause = 20 * time.Millisecond
+	err := wait.PollUntilContextTimeout(t.Context(), pause, patience.Medium, true, func(ctx context.Context) (bool, error) {
 		live, err := k.in(t).Get(ctx, name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return false, nil

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/metadata"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/await"
 )
 
@@ -84,7 +85,7 @@ func theJobGoesOn(t *testing.T, name string) {
 
 func until(t *testing.T, what string, condition func() (found string, done bool)) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience.Long)
 	defer cancel()
 	err := await.Until(ctx, what, 100*time.Millisecond, func(context.Context) error {
 		if found, done := condition(); !done {

@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -63,15 +62,13 @@ const nowhere = "\n master = { node_selector = { nowhere = \"true\" } }"
 // untilMade waits until the job is resumed, after which Create waits.
 func untilMade(t *testing.T, name string) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+	until(t, "job "+name+" is resumed", func() (string, bool) {
 		live, err := adminClient(t).BatchV1().Jobs("default").Get(t.Context(), name, metav1.GetOptions{})
-		if err == nil && live.Spec.Suspend != nil && !*live.Spec.Suspend {
-			return
+		if err != nil {
+			return err.Error(), false
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("job %s is not made within a minute: %v", name, err)
-		}
-	}
+		return "it is suspended", live.Spec.Suspend != nil && !*live.Spec.Suspend
+	})
 }
 
 func TestAWaitThatTimesOutIsAWarning(t *testing.T) {

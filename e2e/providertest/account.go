@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 )
 
 // ExampleRoles are the ClusterRoles of examples/rbac/rbac.yaml, by name.
@@ -131,7 +132,7 @@ func subjects(account string) []rbacv1.Subject {
 func cleanUp(t *testing.T, undo func(context.Context) error) {
 	t.Helper()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), patience.Short)
 		defer cancel()
 		if err := undo(ctx); err != nil {
 			t.Error(err)

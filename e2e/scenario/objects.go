@@ -16,6 +16,7 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	kueueclient "github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/client"
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
 )
 
@@ -94,12 +95,9 @@ func (c clients) inventory(ctx context.Context, namespace string) ([]string, err
 	return objects, nil
 }
 
-// garbageCollectionLimit is how long Kubernetes' garbage collector has to delete the dependents of a deleted object.
-const garbageCollectionLimit = 30 * time.Second
-
 // left are the objects that are there and were not before, once the garbage collector has had its time.
 func (c clients) leftovers(ctx context.Context, namespace string, before []string) (eventlog.Leftovers, error) {
-	deadline := time.Now().Add(garbageCollectionLimit)
+	deadline := time.Now().Add(patience.Medium)
 	for {
 		now, err := c.inventory(ctx, namespace)
 		if err != nil {

@@ -10,10 +10,10 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
 )
 
@@ -27,9 +27,6 @@ func outlineFile(root string, scenario Scenario) string {
 func differences(want, got string) string {
 	return cmp.Diff(strings.Split(want, "\n"), strings.Split(got, "\n"))
 }
-
-// cleanupTime is how long before the test binary's own timeout a run is interrupted, so that it can clean up.
-const cleanupTime = time.Minute
 
 // interrupted ends when the test binary receives a signal to end.
 var interrupted = sync.OnceValue(func() context.Context {
@@ -48,7 +45,7 @@ func testContext(t *testing.T) (context.Context, context.CancelFunc) {
 	unwatch := context.AfterFunc(interrupted(), cancel)
 	timed, cancelTimed := ctx, context.CancelFunc(func() {})
 	if deadline, ok := t.Deadline(); ok {
-		timed, cancelTimed = context.WithDeadline(ctx, deadline.Add(-cleanupTime))
+		timed, cancelTimed = context.WithDeadline(ctx, deadline.Add(-patience.Short)) // so that it can clean up
 	}
 	return timed, func() {
 		cancelTimed()

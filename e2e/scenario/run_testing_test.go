@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"testing"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 )
 
 func TestTheContextOfARunEndsBeforeTheTestBinaryDoesAndWhenTheRunStops(t *testing.T) {
@@ -13,7 +15,7 @@ func TestTheContextOfARunEndsBeforeTheTestBinaryDoesAndWhenTheRunStops(t *testin
 		t.Fatal(err)
 	}
 	if binary, limited := t.Deadline(); limited {
-		if run, there := ctx.Deadline(); !there || !run.Equal(binary.Add(-cleanupTime)) {
+		if run, there := ctx.Deadline(); !there || !run.Equal(binary.Add(-patience.Short)) {
 			t.Errorf("the run ends at %v (%v), the binary at %v", run, there, binary)
 		}
 	}

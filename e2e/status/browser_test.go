@@ -7,13 +7,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 )
 
 // pictures is where what the browser showed is kept, to be looked at.
@@ -50,7 +51,7 @@ func browse(t *testing.T) context.Context {
 	if err := chromedp.Run(browser); err != nil { // it lives as long as the context that it was first used with
 		t.Fatal(err)
 	}
-	ctx, limit := context.WithTimeout(browser, 3*time.Minute)
+	ctx, limit := context.WithTimeout(browser, patience.Long)
 	t.Cleanup(limit)
 	return ctx
 }

@@ -17,15 +17,13 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/e2e/program"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/observe/history"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/observe/history/historytest"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/observe/web"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/observe/web/webtest"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/await"
 )
-
-// patience is how long something awaited may take.
-const timeout = 30 * time.Second
 
 // text is what a page shows in an element now.
 func text(ctx context.Context, t *testing.T, selector string) string {
@@ -40,7 +38,7 @@ func text(ctx context.Context, t *testing.T, selector string) string {
 // awaitText waits until an element shows something.
 func awaitText(ctx context.Context, t *testing.T, selector, what string) {
 	t.Helper()
-	limited, cancel := context.WithTimeout(ctx, timeout)
+	limited, cancel := context.WithTimeout(ctx, patience.Medium)
 	defer cancel()
 	err := await.Until(limited, fmt.Sprintf("%s shows %q", selector, what), 100*time.Millisecond, func(context.Context) error {
 		if got := text(ctx, t, selector); !strings.Contains(got, what) {
@@ -129,7 +127,7 @@ func TestTheRealTrainersPageShowsALostWorkerAndItsReportStays(t *testing.T) {
 	case url = <-printed.url:
 	case err := <-ended:
 		t.Fatalf("%v\n%s", err, printed.text.String())
-	case <-time.After(timeout):
+	case <-time.After(patience.Medium):
 		t.Fatal("the trainer never said where its page is")
 	}
 	if err := chromedp.Run(ctx, chromedp.Navigate(url)); err != nil {

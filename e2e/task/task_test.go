@@ -2,6 +2,7 @@ package task_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -23,6 +24,8 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/task"
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
+	polling "github.com/elastic-training/terraform-provider-elastic/simcluster/await"
 )
 
 // address is that of the resource in most tests.
@@ -38,7 +41,7 @@ func namespace(t *testing.T) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), patience.Medium)
 		defer cancel()
 		nothingLeft(ctx, t, name)
 		if err := kube.CoreV1().Namespaces().Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
@@ -115,18 +118,16 @@ func job(t *testing.T, ns, name string) *batchv1.Job {
 // await polls until the condition holds, and fails with what it found last.
 func await(t *testing.T, what string, condition func(context.Context) (found string, done bool)) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience.Medium)
 	defer cancel()
-	for {
-		found, done := condition(ctx)
-		if done {
-			return
+	err := polling.Until(ctx, what, 100*time.Millisecond, func(ctx context.Context) error {
+		if found, done := condition(ctx); !done {
+			return errors.New(found)
 		}
-		select {
-		case <-ctx.Done():
-			t.Fatalf("%s did not come within a minute: %s", what, found)
-		case <-time.After(100 * time.Millisecond):
-		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 )
 
 // Environment variables of the chaos test: whether it runs, how long it lasts, and its last result.
@@ -67,7 +68,7 @@ func TestAJobSurvivesChaosAndAlwaysReportsWhatItWaitsFor(t *testing.T) {
 
 	faults := &faults{T: t, random: random, began: time.Now(), counts: map[string]int{}}
 	var watching sync.WaitGroup
-	ctx, stop := context.WithTimeout(t.Context(), 2*duration+5*time.Minute)
+	ctx, stop := context.WithTimeout(t.Context(), 2*duration+patience.Long)
 	defer stop()
 	defer watching.Wait()
 	for _, aggregation := range []string{trainingjob.AggregationMaster, trainingjob.AggregationAllReduce} {

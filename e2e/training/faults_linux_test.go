@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/controlplane"
 )
 
@@ -128,7 +129,7 @@ func (f *faults) begin(ctx context.Context, kind fault, v *victim, choice uint64
 // standStill pauses every worker that there is and comes, until both jobs have said what they wait for.
 func (f *faults) standStill(ctx context.Context) {
 	f.lasting.Wait()
-	ctx, cancel := context.WithTimeout(ctx, 2*silence)
+	ctx, cancel := context.WithTimeout(ctx, silence+patience.Medium)
 	defer cancel()
 	stopped := map[int]bool{}
 	defer func() {
@@ -149,7 +150,7 @@ func (f *faults) standStill(ctx context.Context) {
 		}
 		select {
 		case <-ctx.Done():
-			f.Errorf("every worker was paused for %v, and not every job has said that it waits", 2*silence)
+			f.Errorf("every worker was paused, and not every job has said that it waits: %v", ctx.Err())
 			return
 		case <-time.After(250 * time.Millisecond):
 		}

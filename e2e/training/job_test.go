@@ -24,14 +24,13 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	_ "github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob/strategicmerge" // for pod_overrides
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/await"
 )
 
 const (
 	referenceModel = "../../internal/trainer/runtime/local/testdata/reference_model.py"
 	tutorialModel  = "../../examples/models/mnist_functional_api.py"
-	// patience is for machines that do other things too; on an idle one everything here takes seconds.
-	timeout = 3 * time.Minute
 )
 
 // job is a training job on the cluster.
@@ -153,7 +152,7 @@ func (j *job) resume() {
 // await polls until ok, and fails with what it saw last. An error of the API server is one more thing to see.
 func (j *job) await(what string, ok func(ctx context.Context) (seen string, ok bool, err error)) {
 	j.Helper()
-	ctx, cancel := context.WithTimeout(j.Context(), timeout)
+	ctx, cancel := context.WithTimeout(j.Context(), patience.Long)
 	defer cancel()
 	err := await.Until(ctx, what, 25*time.Millisecond, func(ctx context.Context) error {
 		seen, done, err := ok(ctx)
@@ -370,7 +369,7 @@ func (j *job) explain() {
 	if !j.Failed() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience.Short)
 	defer cancel()
 	status, err := j.status(ctx)
 	j.Logf("status: %+v %v", status, err)

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/controlplane"
 )
 
@@ -260,7 +261,7 @@ func TestAJobGoesOnWithoutALostNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), patience.Medium)
 		defer cancel()
 		if err := cluster.StartNode(ctx, lost.Spec.NodeName); err != nil {
 			t.Error(err)

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/await"
 )
 
@@ -102,7 +103,7 @@ var errUnclean = errors.New("the cluster is not as it was")
 // Clean takes away everything that was not there when the stage was empty, puts nodes and namespaces back as they were,
 // and waits until all of that has happened.
 func (s *Stage) Clean(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, patience.Medium)
 	defer cancel()
 	if err := s.restore(ctx); err != nil {
 		return err

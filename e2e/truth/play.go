@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/cli"
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
 )
 
@@ -49,7 +50,7 @@ func (s *Stage) Play(ctx context.Context, situation *Situation) (outcome Outcome
 			return outcome, fmt.Errorf("%s: setup, part %d: %w", situation.Name, i+1, err)
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, patience.Medium)
 	defer cancel()
 	before := s.view.moment()
 	outcome.Answers, outcome.Refusal, err = s.forecast(ctx, situation)
@@ -73,7 +74,7 @@ func (s *Stage) Play(ctx context.Context, situation *Situation) (outcome Outcome
 	judge()
 	if outcome.Verdict == Wrong && s.view.jobsBackOff() != nil {
 		// A forecast covers the time until Jobs have created their pods again, which may evict others in turn.
-		ctx, cancel := context.WithTimeout(whole, patience)
+		ctx, cancel := context.WithTimeout(whole, patience.Short)
 		defer cancel()
 		if s.settleBackoffs(ctx) == nil {
 			judge()
@@ -82,19 +83,16 @@ func (s *Stage) Play(ctx context.Context, situation *Situation) (outcome Outcome
 	return outcome, nil
 }
 
-// backoffPatience bounds the wait for back-offs of Jobs in a setup: the first one takes ten seconds, and each is twice
-// the one before.
-const backoffPatience = 25 * time.Second
-
 // setUp applies a part of a setup and waits until nothing changes any more. Short back-offs of Jobs are waited for as
 // well: the pods that follow them would be attributed to the planned job.
 func (s *Stage) setUp(ctx context.Context, part []*unstructured.Unstructured) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, patience.Medium)
 	defer cancel()
 	if err := s.apply(ctx, part); err != nil {
 		return err
 	}
-	short, cancelShort := context.WithTimeout(ctx, backoffPatience)
+	// A Job that goes on failing is left alone.
+	short, cancelShort := context.WithTimeout(ctx, patience.Short)
 	defer cancelShort()
 	if s.settleBackoffs(short) == nil {
 		return nil

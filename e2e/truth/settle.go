@@ -39,7 +39,7 @@ const (
 // back-off is over, after ten seconds or more, is not waited for.
 func (s *Stage) Settle(ctx context.Context) error { return s.settle(ctx, s.view.moves) }
 
-// settleBackoffs waits for that as well.
+// settleBackoffs waits for that as well, where it is less than a minute.
 func (s *Stage) settleBackoffs(ctx context.Context) error {
 	return s.settle(ctx, func() (time.Duration, error) {
 		if err := s.view.jobsBackOff(); err != nil {
@@ -201,11 +201,23 @@ func (v *view) jobsMove() error {
 	return nil
 }
 
-// jobsBackOff is the error that a Job will replace failed pods later.
+// mostFailures is the number of failures after which a Job replaces the failed pods within a minute: it backs off for ten
+// seconds after the first one, and twice as long after each further one.
+const mostFailures = 3
+
+// jobsBackOff is the error that a Job will replace failed pods, and soon.
 func (v *view) jobsBackOff() error {
 	for _, job := range v.jobs.all() {
-		have, want := len(alive(owned(v.pods.all(), job.UID))), wantedPods(job)
-		if have < want && !v.refused(job.UID) {
+		pods := owned(v.pods.all(), job.UID)
+		have, want := len(alive(slices.Clone(pods))), wantedPods(job)
+		failures := int(job.Status.Failed)
+		for _, pod := range pods {
+			counted := !slices.Contains(pod.Finalizers, batchv1.JobTrackingFinalizer)
+			if pod.Status.Phase == corev1.PodFailed && !counted {
+				failures++
+			}
+		}
+		if have < want && failures <= mostFailures && !v.refused(job.UID) {
 			return fmt.Errorf("the Job %s/%s has %d pods, and makes %d again when its back-off is over", job.Namespace, job.Name, have, want-have)
 		}
 	}

@@ -18,14 +18,13 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster"
 )
 
 const (
 	// fieldManager owns what situations apply.
 	fieldManager = "truth"
-	// patience bounds every wait. Nothing of a situation takes a tenth of it on an idle machine.
-	patience = 60 * time.Second
 	// pause is the time between two reads of sources without notifications.
 	pause = 20 * time.Millisecond
 )
@@ -95,7 +94,7 @@ func NewStage(ctx context.Context, cluster *simcluster.Cluster, simulator string
 // furnish creates what all situations have: the PriorityClasses and the second namespace. These are then the contents
 // of an empty stage.
 func (s *Stage) furnish(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, patience.Medium)
 	defer cancel()
 	if err := s.apply(ctx, furniture()); err != nil {
 		return err

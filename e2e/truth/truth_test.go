@@ -9,9 +9,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/elastic-training/terraform-provider-elastic/e2e/truth"
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 )
 
 const (
@@ -19,10 +19,8 @@ const (
 	few = 20
 	// progress is the number of situations between lines with interim results.
 	progress = 10
-	// shrunk is how many wrong situations are reduced if $ELASTIC_TRUTH_SHRINK is not set, and shrinkPatience how long
-	// each of them may take.
-	shrunk         = 3
-	shrinkPatience = 3 * time.Minute
+	// shrunk is how many wrong situations are reduced if $ELASTIC_TRUTH_SHRINK is not set.
+	shrunk = 3
 	// results is the folder for wrong situations.
 	results = "../out/truth"
 )
@@ -162,7 +160,7 @@ func (r *round) shrink(stage *truth.Stage) (more bool) {
 	outcome := r.wrong[0]
 	r.wrong, r.shrinks = r.wrong[1:], r.shrinks-1
 	r.mu.Unlock()
-	ctx, cancel := context.WithTimeout(r.t.Context(), shrinkPatience)
+	ctx, cancel := context.WithTimeout(r.t.Context(), patience.Medium)
 	defer cancel()
 	small := truth.Minimal(ctx, stage, outcome)
 	r.mu.Lock()

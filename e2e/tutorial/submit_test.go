@@ -18,11 +18,9 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/e2e/program"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/migrate/elasticdl"
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/await"
 )
-
-// patience is for machines that do other things too.
-const timeout = 5 * time.Minute
 
 // user types commands in a directory, with the kubeconfig of the cluster's administrator.
 type user struct {
@@ -83,7 +81,7 @@ type seen struct {
 // waits asks for the status of the job of low priority until it is as it should be.
 func (u user) waits(what string, is func(seen) bool) seen {
 	u.Helper()
-	ctx, cancel := context.WithTimeout(u.Context(), timeout)
+	ctx, cancel := context.WithTimeout(u.Context(), patience.Long)
 	defer cancel()
 	var last seen
 	err := await.Until(ctx, lowJob+": "+what, 200*time.Millisecond, func(context.Context) error {

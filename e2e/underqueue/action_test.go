@@ -1,10 +1,10 @@
 package underqueue_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
@@ -80,11 +80,16 @@ func (a acting) running() (n int) {
 
 func (a acting) await(what string, ok func() bool) {
 	a.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(100 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			a.Fatalf("%s: not within two minutes; status %+v", what, a.status())
+	a.place.await(what, func(ctx context.Context) (string, bool, error) {
+		if ok() {
+			return "", true, nil
 		}
-	}
+		reported, err := a.kube.CoreV1().ConfigMaps(a.ns).Get(ctx, trainingjob.StatusName("digits"), metav1.GetOptions{})
+		if err != nil {
+			return "", false, err
+		}
+		return fmt.Sprint(reported.Data), false, nil
+	})
 }
 
 // goesOn waits until a step after the given one is done, by a master after the given one.

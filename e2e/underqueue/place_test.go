@@ -2,6 +2,7 @@ package underqueue_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -22,6 +23,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
 	kueueclient "github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/client"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
+	"github.com/elastic-training/terraform-provider-elastic/simcluster/await"
 )
 
 // place is a namespace, and the names of a test's own objects.
@@ -155,18 +158,17 @@ func (p place) nothingLeft() {
 // await polls until ok, and fails with what it saw last. It works in a test's cleanup too.
 func (p place) await(what string, ok func(context.Context) (string, bool, error)) {
 	p.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.Context()), time.Minute)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.Context()), patience.Medium)
 	defer cancel()
-	for {
+	err := await.Until(ctx, what, 50*time.Millisecond, func(ctx context.Context) error {
 		seen, done, err := ok(ctx)
-		if done {
-			return
+		if err == nil && !done {
+			err = errors.New(seen)
 		}
-		select {
-		case <-ctx.Done():
-			p.Fatalf("%s: not within a minute; last seen: %s %v", what, seen, err)
-		case <-time.After(50 * time.Millisecond):
-		}
+		return err
+	})
+	if err != nil {
+		p.Fatal(err)
 	}
 }
 

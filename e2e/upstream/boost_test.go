@@ -20,6 +20,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	kueueclient "github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/client"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 	rule "github.com/elastic-training/terraform-provider-elastic/internal/scheduler/checkpointage"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/checkpointage"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster"
@@ -157,7 +158,7 @@ func (q *quota) namespace(t *testing.T) *namespace {
 
 // clear deletes the jobs, and waits until their quota is free.
 func (j *namespace) clear() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience.Medium)
 	defer cancel()
 	background := metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}
 	err := j.kube.BatchV1().Jobs(j.name).DeleteCollection(ctx, background, metav1.ListOptions{})
@@ -234,7 +235,7 @@ func (j *namespace) boosted(ctx context.Context, one, other string) error {
 
 func (j *namespace) await(what string, look func(context.Context) error) {
 	j.t.Helper()
-	ctx, cancel := context.WithTimeout(j.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(j.t.Context(), patience.Medium)
 	defer cancel()
 	if err := await.Until(ctx, what, 20*time.Millisecond, look); err != nil {
 		j.t.Fatal(err)

@@ -13,7 +13,6 @@ import (
 	"runtime"
 	"slices"
 	"syscall"
-	"time"
 
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
@@ -21,15 +20,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	certutil "k8s.io/client-go/util/cert"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/child"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/await"
-)
-
-const (
-	// startPatience bounds the start of a controller: a few seconds on an idle machine.
-	startPatience = 2 * time.Minute
-	// stopPatience is the time that a controller has after SIGTERM.
-	stopPatience = 10 * time.Second
 )
 
 // Options say what to start, and where.
@@ -85,7 +78,7 @@ func Start(ctx context.Context, o Options) (stop func(), err error) {
 
 // start installs one project and starts its controller.
 func start(ctx context.Context, client dynamic.Interface, lists discovery.ServerResourcesInterface, project Project, o Options) (*process, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, startPatience, fmt.Errorf("not within %s", startPatience))
+	ctx, cancel := context.WithTimeoutCause(ctx, patience.Medium, fmt.Errorf("not within %s", patience.Medium))
 	defer cancel()
 	s := site{program: filepath.Join(o.Programs, string(project)), dir: filepath.Join(o.Work, string(project)), kubeconfig: o.Kubeconfig, gates: o.KueueGates}
 	r, err := readRelease(s.program + ".yaml")
@@ -184,7 +177,7 @@ func (s *site) run(project Project) (*process, error) {
 	command.Env, command.Stdout, command.Stderr = append(os.Environ(), env...), log, log
 	command.SysProcAttr = child.Attributes()
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
-	command.WaitDelay = stopPatience
+	command.WaitDelay = patience.Short
 	p := &process{log: log.Name(), cancel: cancel, ended: make(chan struct{})}
 	started := make(chan error)
 	go func() {

@@ -10,22 +10,26 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
+	"google.golang.org/grpc/test/bufconn"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// answering is a server whose n-th answer is given by answer(n), and the client's transport with short limits.
+// answering is a server whose n-th answer is given by answer(n), and the client's transport.
 func answering(t *testing.T, answer func(n int, w http.ResponseWriter, r *http.Request)) (url string, rt *transport, count func() int) {
 	t.Helper()
 	var n atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { answer(int(n.Add(1)), w, r) }))
 	pool := &http.Transport{}
 	t.Cleanup(func() { pool.CloseIdleConnections(); server.Close() })
-	short := limits{connect: 5 * time.Second, read: 5 * time.Second, write: 5 * time.Second, budget: 20 * time.Second}
-	return server.URL, &transport{next: pool, limits: short}, func() int { return int(n.Load()) }
+	ample := limits{connect: patience.Medium, read: patience.Medium, write: patience.Medium, budget: patience.Medium}
+	return server.URL, &transport{next: pool, limits: ample}, func() int { return int(n.Load()) }
 }
 
 func post(t *testing.T, rt *transport, url string) (*http.Response, error) {
@@ -135,47 +139,58 @@ func TestRequestsThatWereNotProcessedAreSentAgain(t *testing.T) {
 	})
 }
 
+// inBubble is answering without a network, whose waits would stop the clock of a synctest bubble.
+func inBubble(t *testing.T, answer http.HandlerFunc) *transport {
+	t.Helper()
+	network := bufconn.Listen(1 << 16)
+	server := &http.Server{Handler: answer} //nolint:gosec // its one client is here
+	go func() { _ = server.Serve(network) }()
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return network.DialContext(ctx) }
+	pool := &http.Transport{DialContext: dial}
+	t.Cleanup(func() { pool.CloseIdleConnections(); _ = server.Close() })
+	return &transport{next: pool, limits: defaultLimits()}
+}
+
 func TestASilentServerIsAnError(t *testing.T) {
-	t.Run("when it does not even shake hands, nothing was sent", func(t *testing.T) {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer listener.Close()
-		pool := &http.Transport{}
+	in := func(name string, test func(*testing.T)) { t.Run(name, func(t *testing.T) { synctest.Test(t, test) }) }
+	in("when it does not even shake hands, nothing was sent", func(t *testing.T) {
+		client, server := net.Pipe()
+		defer server.Close()
+		pool := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return client, nil }}
 		defer pool.CloseIdleConnections()
-		rt := &transport{next: pool, limits: limits{connect: 50 * time.Millisecond, read: time.Minute, write: time.Minute}}
-		_, err = post(t, rt, "https://"+listener.Addr().String()) //nolint:bodyclose // there is no answer
+		rt, began := &transport{next: pool, limits: defaultLimits()}, time.Now()
+		_, err := post(t, rt, "https://server") //nolint:bodyclose // there is no answer
 		var silent *NoAnswerError
 		if !errors.As(err, &silent) || silent.Connected || !neverSent(err) {
 			t.Errorf("got %v", err)
 		}
+		if took := time.Since(began); took != rt.limits.connect {
+			t.Errorf("it took %v", took)
+		}
 	})
-	t.Run("when it takes the request, the request may have been processed", func(t *testing.T) {
-		hold := make(chan struct{})
-		url, rt, _ := answering(t, func(int, http.ResponseWriter, *http.Request) { <-hold })
-		t.Cleanup(func() { close(hold) })
-		rt.limits.write = 50 * time.Millisecond
-		_, err := post(t, rt, url) //nolint:bodyclose // there is no answer
+	in("when it takes the request, the request may have been processed", func(t *testing.T) {
+		rt, began := inBubble(t, func(_ http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			<-r.Context().Done()
+		}), time.Now()
+		_, err := post(t, rt, "http://server") //nolint:bodyclose // there is no answer
 		var silent *NoAnswerError
 		if !errors.As(err, &silent) || !silent.Connected || neverSent(err) || !ambiguous(err) {
 			t.Errorf("got %v", err)
 		}
+		if took := time.Since(began); took != rt.limits.write {
+			t.Errorf("it took %v", took)
+		}
 	})
-	t.Run("but a body that comes slowly, as a watch's does, is none", func(t *testing.T) {
-		url, rt, _ := answering(t, func(_ int, w http.ResponseWriter, r *http.Request) {
+	in("but a body that comes slowly, as a watch's does, is none", func(t *testing.T) {
+		rt := inBubble(t, func(w http.ResponseWriter, _ *http.Request) {
 			for range 5 {
 				_, _ = io.WriteString(w, "event ")
 				w.(http.Flusher).Flush()
-				select {
-				case <-time.After(40 * time.Millisecond):
-				case <-r.Context().Done():
-					return
-				}
+				time.Sleep(time.Hour)
 			}
 		})
-		rt.limits.write = 100 * time.Millisecond
-		response, err := post(t, rt, url)
+		response, err := post(t, rt, "http://server")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 )
 
 // Text is what others write while a test reads it: a log, or a terminal's screen. The zero value is empty.
@@ -30,7 +32,7 @@ func (x *Text) String() string {
 func (x *Text) Await(t testing.TB, words string) string {
 	t.Helper()
 	if !comes(func() bool { return strings.Contains(x.String(), words) }) {
-		t.Fatalf("%q has not been written within %s, but:\n%s", words, patience, x.String())
+		t.Fatalf("%q has not been written within %s, but:\n%s", words, patience.Medium, x.String())
 	}
 	return x.String()
 }

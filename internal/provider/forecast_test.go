@@ -24,6 +24,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast/forecasttest"
 )
@@ -137,7 +138,7 @@ func ofOne(t *testing.T, diags diag.Diagnostics, severity diag.Severity, wantTex
 
 func TestAForecastIsAWarning(t *testing.T) {
 	s := newAPIServer(t)
-	c := planning(s.URL, forecastWarn, time.Minute)
+	c := planning(s.URL, forecastWarn, patience.Medium)
 	ofOne(t, c.forecast(t.Context(), trainingJobNamed(t, "high-prio-job", "high"), ""), diag.SeverityWarning, "high-prio-job will preempt",
 		"evicts  default/low-prio-job-worker-1 (priority 1000) on node-2: job low-prio-job continues with 1 of 2 workers",
 		"Based on the cluster state at", "nothing is reserved.")
@@ -151,7 +152,7 @@ func TestAForecastIsAWarning(t *testing.T) {
 }
 
 func TestAJobThatIsPlannedTwiceIsForecastOnce(t *testing.T) {
-	c := planning(newAPIServer(t).URL, forecastError, time.Minute)
+	c := planning(newAPIServer(t).URL, forecastError, patience.Medium)
 	job := trainingJobNamed(t, "high-prio-job", "high")
 	if first := c.forecast(t.Context(), job, ""); len(first) != 1 {
 		t.Errorf("got %v", first)
@@ -164,7 +165,7 @@ func TestAJobThatIsPlannedTwiceIsForecastOnce(t *testing.T) {
 func TestForecastsAreSilentWhileSomethingIsApplied(t *testing.T) {
 	for _, mode := range []string{forecastWarn, forecastError} {
 		s := newAPIServer(t)
-		c := planning(s.URL, mode, time.Minute)
+		c := planning(s.URL, mode, patience.Medium)
 		c.applies()
 		if diags := c.forecast(t.Context(), trainingJobNamed(t, "high-prio-job", "high"), ""); len(diags) > 0 || len(s.queries) > 0 {
 			t.Errorf("%s: got %v after %q", mode, diags, s.queries)
@@ -174,17 +175,17 @@ func TestForecastsAreSilentWhileSomethingIsApplied(t *testing.T) {
 
 func TestForecastsThatAreOffAskNothing(t *testing.T) {
 	s := newAPIServer(t)
-	if diags := planning(s.URL, forecastOff, time.Minute).forecast(t.Context(), trainingJobNamed(t, "high-prio-job", "high"), ""); len(diags) > 0 || len(s.queries) > 0 {
+	if diags := planning(s.URL, forecastOff, patience.Medium).forecast(t.Context(), trainingJobNamed(t, "high-prio-job", "high"), ""); len(diags) > 0 || len(s.queries) > 0 {
 		t.Errorf("got %v after %q", diags, s.queries)
 	}
 }
 
 func TestAGateRefusesEvictionsOnly(t *testing.T) {
 	s := newAPIServer(t)
-	c := planning(s.URL, forecastError, time.Minute)
+	c := planning(s.URL, forecastError, patience.Medium)
 	ofOne(t, c.forecast(t.Context(), trainingJobNamed(t, "high-prio-job", "high"), ""), diag.SeverityError, "high-prio-job will preempt",
 		`Rejected because of forecast = "error": evicts default/low-prio-job-worker-1 of training job low-prio-job.`)
-	c = planning(s.URL, forecastError, time.Minute)
+	c = planning(s.URL, forecastError, patience.Medium)
 	ofOne(t, c.forecast(t.Context(), trainingJobNamed(t, "another", "low"), ""), diag.SeverityWarning, "another will wait") // it evicts no other job
 	big := forecasttest.TrainingJob("big", "high", "high", 1, 1)
 	big.Workers.Resources.Requests = forecasttest.CPU("40")
@@ -192,7 +193,7 @@ func TestAGateRefusesEvictionsOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c = planning(s.URL, forecastError, time.Minute)
+	c = planning(s.URL, forecastError, patience.Medium)
 	ofOne(t, c.forecast(t.Context(), job, ""), diag.SeverityError, "big can never run", "it can never run")
 }
 
@@ -206,10 +207,10 @@ func TestWhereNoForecastCanBeMade(t *testing.T) {
 		wantText []string
 	}{
 		"the cluster does not answer in time": {prepare: func(s *apiServer) { s.silent = hanging }, timeout: 50 * time.Millisecond, wantText: []string{"did not respond within forecast_timeout"}},
-		"no server listens":                   {host: "https://127.0.0.1:1", timeout: time.Minute, wantText: []string{"cannot be reached"}},
+		"no server listens":                   {host: "https://127.0.0.1:1", timeout: patience.Medium, wantText: []string{"cannot be reached"}},
 		"verbs are missing": {prepare: func(s *apiServer) {
 			s.denied = []string{"/api/v1/pods", "/apis/scheduling.k8s.io/v1/priorityclasses"}
-		}, timeout: time.Minute, wantText: []string{"not allowed: list pods, list priorityclasses.scheduling.k8s.io (in the whole cluster)", "elastic-forecaster"}},
+		}, timeout: patience.Medium, wantText: []string{"not allowed: list pods, list priorityclasses.scheduling.k8s.io (in the whole cluster)", "elastic-forecaster"}},
 	} {
 		t.Run(reason, func(t *testing.T) {
 			s := newAPIServer(t)
@@ -235,16 +236,16 @@ func TestWhereNoForecastCanBeMade(t *testing.T) {
 
 func TestAJobThatIsNotKnownYetIsNotCounted(t *testing.T) {
 	s := newAPIServer(t)
-	c := planning(s.URL, forecastWarn, time.Minute)
+	c := planning(s.URL, forecastWarn, patience.Medium)
 	unknown := forecast.Job{Noun: "training job", Namespace: "default", Name: "unknown"}
 	ofOne(t, c.forecast(t.Context(), unknown, "its workers are not known until apply"), diag.SeverityWarning, "There is no forecast for unknown", "its workers are not known until apply.")
 	ofOne(t, c.forecast(t.Context(), trainingJobNamed(t, "high-prio-job", "high"), ""), diag.SeverityWarning, "approximate: unknown is planned before it, not known until apply, and not counted")
-	gate := planning(s.URL, forecastError, time.Minute)
+	gate := planning(s.URL, forecastError, patience.Medium)
 	ofOne(t, gate.forecast(t.Context(), unknown, "its workers are not known until apply"), diag.SeverityError, "its workers are not known until apply")
 }
 
 func TestAPlannedClassCounts(t *testing.T) {
-	c := planning(newAPIServer(t).URL, forecastWarn, time.Minute)
+	c := planning(newAPIServer(t).URL, forecastWarn, patience.Medium)
 	c.plansObject(reference{kind: aPriorityClass, name: "urgent"}, forecasttest.Class("urgent", 2000000))
 	ofOne(t, c.forecast(t.Context(), trainingJobNamed(t, "high-prio-job", "urgent"), ""), diag.SeverityWarning, "high-prio-job will preempt", "evicts  default/low-prio-job-worker-1")
 }
@@ -265,7 +266,7 @@ func TestAPlannedTopologyCounts(t *testing.T) {
 		}
 		s.lists["/apis/"+kueue.SchemeGroupVersion.String()+"/"+plural] = map[string]any{"apiVersion": kueue.SchemeGroupVersion.String(), "kind": kind + "List", "items": []any{}}
 	}
-	c := planning(s.URL, forecastWarn, time.Minute)
+	c := planning(s.URL, forecastWarn, patience.Medium)
 	named := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name} }
 	resources := kueue.ResourceGroup{CoveredResources: []corev1.ResourceName{"cpu", "memory"}, Flavors: []kueue.FlavorQuotas{{
 		Name: "racked", Resources: []kueue.ResourceQuota{{Name: "cpu", NominalQuota: resource.MustParse("9")}, {Name: "memory", NominalQuota: resource.MustParse("90Gi")}},

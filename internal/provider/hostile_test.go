@@ -348,8 +348,11 @@ func TestHostileValuesOfResourcesAreRefusedAtTheirAttribute(t *testing.T) {
 				if found := validated(t, server, resourceType, kind, base); len(found) > 0 {
 					t.Fatalf("%s: %s", found[0].Summary, found[0].Detail)
 				}
-				for _, p := range places(schema.Block.Attributes) {
+				for at, p := range places(schema.Block.Attributes) {
 					for v, value := range hostile(p.kind) {
+						if testing.Short() && (v+at)%5 > 0 {
+							continue
+						}
 						config := put(t, baseFor(t, base, p), p.steps, value)
 						diagnostics := validated(t, server, resourceType, kind, config)
 						report(t, p, value, "validate", findings(diagnostics))

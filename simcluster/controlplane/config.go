@@ -40,7 +40,8 @@ type Config struct {
 	// FairSharing switches Kueue's fair sharing on in the queue controller.
 	FairSharing bool `json:"fairSharing,omitempty"`
 	// SchedulerOnly leaves out everything that changes objects by itself, but for the scheduler: no controllers and no
-	// nodes. Nodes, pods and disruption budgets are then what a client says, their status too.
+	// nodes. Nodes, pods and disruption budgets are then what a client says, their status too. Preemption is
+	// synchronous: what a pod's status says of it has happened.
 	SchedulerOnly bool `json:"schedulerOnly,omitempty"`
 	// AuditPolicy is the path of an audit policy (audit.k8s.io/v1) of the API server; without one it keeps no audit log.
 	AuditPolicy string `json:"auditPolicy,omitempty"`

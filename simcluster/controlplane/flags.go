@@ -48,7 +48,12 @@ func arguments(component string, layout Layout, config Config, ports Ports) []st
 	case ControllerManager:
 		return controllerManagerArguments(layout)
 	case Scheduler:
-		return schedulerArguments(layout, ports)
+		args := schedulerArguments(layout, ports)
+		if config.SchedulerOnly {
+			// A pod's status then says that others are evicted for it when they have been, and not before.
+			args = append(args, "--feature-gates=SchedulerAsyncPreemption=false")
+		}
+		return args
 	case QueueController:
 		return queueControllerArguments(config, layout, ports)
 	case NodeAgent:

@@ -16,6 +16,8 @@ import (
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/eventually"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -239,7 +241,7 @@ func TestProcesses(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- p.run(ctx) }()
 		<-journal.starts
-		waitFor(t, func() bool { return tail(p.log, 1) == "hello" })
+		eventually.True(t, "the program says hello", func() bool { return tail(p.log, 1) == "hello" })
 		cancel()
 		if err := <-done; err != nil || len(journal.deaths) > 0 {
 			t.Error(err, len(journal.deaths))
@@ -255,7 +257,7 @@ func TestProcesses(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- p.run(ctx) }()
 		pid := <-journal.starts
-		waitFor(t, func() bool { return tail(p.log, 1) == "hello" })
+		eventually.True(t, "the program says hello", func() bool { return tail(p.log, 1) == "hello" })
 		cancel()
 		if err := <-done; err != nil {
 			t.Error(err)
@@ -271,17 +273,6 @@ func TestProcesses(t *testing.T) {
 			t.Error(err)
 		}
 	})
-}
-
-func waitFor(t *testing.T, holds func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
-	for !holds() {
-		if time.Now().After(deadline) {
-			t.Fatal("waited in vain")
-		}
-		time.Sleep(time.Millisecond)
-	}
 }
 
 func TestSupervise(t *testing.T) {
@@ -327,7 +318,7 @@ func TestSupervise(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- Supervise(ctx, o, never) }()
-		waitFor(t, func() bool {
+		eventually.True(t, "the first supervisor runs a component", func() bool {
 			status, err := ReadStatus(o.Layout)
 			return err == nil && len(status.Components) == 1 && status.Components[0].PID != 0
 		})

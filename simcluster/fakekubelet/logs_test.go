@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 )
 
 func TestLogReading(t *testing.T) {
@@ -101,7 +103,7 @@ func TestALogThatIsTooLongBeginsAnewAndWhoFollowsItMissesNothing(t *testing.T) {
 		for i%100 == 0 && out.bytes.Load() < int64((i+1)*(len(line)+1)) {
 			select {
 			case <-caughtUp:
-			case <-time.After(time.Minute):
+			case <-time.After(patience.Medium):
 				t.Fatalf("after %d lines of %d bytes only %d bytes were followed", i+1, len(line)+1, out.bytes.Load())
 			}
 		}

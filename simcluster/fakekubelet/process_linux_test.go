@@ -12,6 +12,8 @@ import (
 
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 )
 
 // The test binary is its own shim, as the binary that calls Run is.
@@ -52,7 +54,7 @@ func runToEnd(t *testing.T, spec processSpec, script string, meanwhile func(*pro
 	var end processExit
 	select {
 	case end = <-exited:
-	case <-time.After(30 * time.Second):
+	case <-time.After(patience.Medium):
 		p.killGroup()
 		t.Fatal("the container did not end")
 	}

@@ -1,6 +1,7 @@
 package fakekueue
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -12,6 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	cachetesting "k8s.io/client-go/tools/cache/testing"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
+	"github.com/elastic-training/terraform-provider-elastic/simcluster/await"
 )
 
 // A store of pods whose source the test plays.
@@ -79,16 +83,13 @@ func TestAStoreKnowsWhatWasWrittenBeforeTheInformerDoes(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			s, source := newTestStore(t)
 			c.play(s, source)
-			deadline := time.Now().Add(10 * time.Second)
-			for {
-				err := knows(s, name, c.labels)
-				if err == nil {
-					return
-				}
-				if time.Now().After(deadline) {
-					t.Fatal(err)
-				}
-				time.Sleep(time.Millisecond)
+			ctx, cancel := context.WithTimeout(t.Context(), patience.Medium)
+			defer cancel()
+			err := await.Until(ctx, "the store is up to date", time.Millisecond, func(context.Context) error {
+				return knows(s, name, c.labels)
+			})
+			if err != nil {
+				t.Fatal(err)
 			}
 		})
 	}

@@ -20,12 +20,10 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	kueueclient "github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/client"
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/await"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/controlplane"
 )
-
-// patience is more than anything here takes on a machine with other things to do.
-const timeout = 60 * time.Second
 
 // A world is what one test works with: a namespace with the LocalQueue "queue" of a ClusterQueue of 4 CPU and 8Gi, in
 // one flavor, and two classes of priority, low (10) and high (1000). Cluster-wide names begin with the namespace's.
@@ -200,7 +198,7 @@ func (w *world) podObject(name, class, script string, change ...func(*corev1.Pod
 // eventually looks until look has no complaint.
 func (w *world) eventually(what string, look func(ctx context.Context) error) {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), timeout)
+	ctx, cancel := context.WithTimeout(w.t.Context(), patience.Medium)
 	defer cancel()
 	if err := await.Until(ctx, what, 25*time.Millisecond, look); err != nil {
 		w.t.Fatalf("%v\n%s", err, w.picture())
@@ -301,7 +299,7 @@ func (w *world) event(ctx context.Context, object, reason, message string) error
 
 // picture is what kubectl would show, for failures.
 func (w *world) picture() string {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience.Short)
 	defer cancel()
 	var text strings.Builder
 	if list, err := w.kueue.Workloads(w.namespace).List(ctx, metav1.ListOptions{}); err == nil {

@@ -23,6 +23,9 @@ import (
 const root = "../../.."
 
 func TestArchivesAreWrittenTheImageIsPushedAndTheNextStepIsPrinted(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it compiles the trainer for two architectures")
+	}
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	defer server.Close()
 	o := options{root: root, output: t.TempDir(), version: "0.0.0-test", push: strings.TrimPrefix(server.URL, "http://") + "/team/trainer:1"}

@@ -8,7 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/eventually"
 )
 
 func TestTheCommandsExitCodeIsOurs(t *testing.T) {
@@ -40,12 +41,15 @@ func TestAnInterruptedCommandEndsInOrder(t *testing.T) {
 	defer cancel()
 	began := filepath.Join(t.TempDir(), "began")
 	ended := filepath.Join(t.TempDir(), "ended")
-	go func() {
-		until(t, func() bool { _, err := os.Stat(began); return err == nil })
-		cancel()
-	}()
 	script := `trap 'touch "$0"; exit 0' TERM; touch "$1"; while :; do sleep 0.05; done`
-	if _, err := use(ctx, []string{"sh", "-c", script, ended, began}, nil); err == nil {
+	interrupted := make(chan error, 1)
+	go func() {
+		_, err := use(ctx, []string{"sh", "-c", script, ended, began}, nil)
+		interrupted <- err
+	}()
+	eventually.True(t, "the command begins", func() bool { _, err := os.Stat(began); return err == nil })
+	cancel()
+	if err := <-interrupted; err == nil {
 		t.Error("an interrupted command is no success")
 	}
 	if _, err := os.Stat(ended); err != nil {
@@ -73,18 +77,5 @@ func TestNothingThatTheCommandStartedOutlivesIt(t *testing.T) {
 	}
 	if err := syscall.Kill(orphan, 0); err == nil {
 		t.Errorf("process %d lives", orphan)
-	}
-}
-
-// until waits for something to happen.
-func until(t *testing.T, happened func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(time.Minute)
-	for !happened() {
-		if time.Now().After(deadline) {
-			t.Error("it did not happen within a minute")
-			return
-		}
-		time.Sleep(5 * time.Millisecond)
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 // A run of a second needs no progress; on something else than a terminal a line now and then suffices.
 const (
-	patience      = time.Second
+	quietFor      = time.Second
 	betweenLines  = 10 * time.Second
 	betweenFrames = 100 * time.Millisecond
 )
@@ -43,7 +43,7 @@ func (p *progress) show(ended, jobs int, at time.Duration) {
 	if p.terminal {
 		between = betweenFrames
 	}
-	if now.Sub(p.began) < patience || now.Sub(p.shown) < between {
+	if now.Sub(p.began) < quietFor || now.Sub(p.shown) < between {
 		return
 	}
 	p.shown = now

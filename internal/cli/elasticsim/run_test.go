@@ -11,9 +11,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/cli"
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
 )
 
@@ -190,7 +190,7 @@ func shoot(t *testing.T, browser, page, into, preferredScheme string) image.Imag
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, stop := context.WithTimeout(t.Context(), patience.Medium)
 	defer stop()
 	out, err := exec.CommandContext(ctx, browser, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--user-data-dir="+t.TempDir(),
 		"--host-resolver-rules=MAP * ~NOTFOUND", "--blink-settings=preferredColorScheme="+preferredScheme, "--window-size=1100,2400",

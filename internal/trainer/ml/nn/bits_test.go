@@ -153,7 +153,7 @@ const mnistHash = "a9124a79dc183f53488f8d85"
 func TestMNISTSteps(t *testing.T) {
 	for _, set := range kernel.Available() {
 		for _, threads := range []int{1, 2} {
-			if set.Name == "portable" && threads > 1 {
+			if set.Name == "portable" && (threads > 1 || testing.Short()) {
 				continue
 			}
 			t.Run(fmt.Sprintf("ten steps of the tutorial's network with %s and %d threads end in the known state", set.Name, threads), func(t *testing.T) {

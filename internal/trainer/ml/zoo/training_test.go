@@ -57,6 +57,9 @@ func TestModelsLearn(t *testing.T) {
 		"census_dnn": census,
 	}
 	for _, name := range zoo.Names() {
+		if testing.Short() && (name == "cifar10" || name == "resnet") {
+			continue // large convolutions
+		}
 		t.Run(name, func(t *testing.T) {
 			l, ok := lessons[name]
 			if !ok {

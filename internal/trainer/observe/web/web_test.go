@@ -10,11 +10,11 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/observe/history"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/observe/web"
 )
@@ -40,7 +40,7 @@ type answer struct {
 
 func request(t *testing.T, method, url string) answer {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience.Medium)
 	t.Cleanup(cancel)
 	q, err := http.NewRequestWithContext(ctx, method, url, http.NoBody)
 	if err != nil {
@@ -139,50 +139,6 @@ func TestAnAddressThatIsTakenIsRefused(t *testing.T) {
 	_, err = web.Start(t.Context(), l.Addr().String(), history.NewRecorder(history.Job{}), slog.New(slog.DiscardHandler))
 	if err == nil || !strings.Contains(err.Error(), l.Addr().String()) {
 		t.Error(err)
-	}
-}
-
-func TestNobodyWhoIsConnectedHoldsTheEndUp(t *testing.T) {
-	for name, visit := range map[string]func(*testing.T, *web.Server){
-		"a viewer who does not read": func(t *testing.T, s *web.Server) {
-			if response := request(t, "GET", s.URL()+"events"); response.status != http.StatusOK {
-				t.Fatal(response.status)
-			}
-		},
-		"a connection on which nothing is said": func(t *testing.T, s *web.Server) { send(t, s, "") },
-		"half a request":                        func(t *testing.T, s *web.Server) { send(t, s, "GET /metrics HT") },
-		"a request whose answer is not read": func(t *testing.T, s *web.Server) {
-			send(t, s, strings.Repeat("GET / HTTP/1.1\r\nHost: job\r\n\r\n", 1000))
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s, _ := start(t)
-			visit(t, s)
-			ended := make(chan struct{})
-			go func() { defer close(ended); s.Close() }()
-			select {
-			case <-ended:
-			case <-time.After(5 * time.Second):
-				t.Fatal("the server waits for it")
-			}
-		})
-	}
-}
-
-// say connects to a server without an end, and says something.
-func send(t *testing.T, s *web.Server, what string) {
-	t.Helper()
-	at, err := url.Parse(s.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", at.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = conn.Close() })
-	if _, err := conn.Write([]byte(what)); err != nil {
-		t.Fatal(err)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire/wirepb"
 )
@@ -47,7 +48,7 @@ func open(t *testing.T, address string, c wire.Credentials) grpc.ClientStream {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience.Medium)
 	t.Cleanup(cancel)
 	stream, err := wire.Open(ctx, conn)
 	if err != nil {
@@ -122,7 +123,7 @@ func TestAWorkerOfAnotherJobDoesNotTrustThisMaster(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close() }()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience.Medium)
 	defer cancel()
 	stream, err := wire.Open(ctx, conn)
 	if err == nil {

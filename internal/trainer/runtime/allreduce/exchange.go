@@ -20,6 +20,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"google.golang.org/grpc"
+
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/reduce"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire"
@@ -38,6 +40,8 @@ type Config struct {
 	// At is called at each Point of a step, from any goroutine; tests end the process there. It may be nil.
 	At  func(p Point, step int64)
 	Log *slog.Logger
+
+	server []grpc.ServerOption // of tests
 }
 
 // Point is a moment of a step at which a worker may die.
@@ -134,7 +138,7 @@ func New(cfg Config) (*Exchange, error) {
 	e.ctx, e.end = context.WithCancel(context.Background())
 	e.changed = sync.NewCond(&e.mu)
 	credentials := wire.Credentials{Certificate: own.Certificate, PrivateKey: own.PrivateKey, Token: cfg.Token}
-	if e.server, err = wire.NewServer(credentials, cfg.Log, e.serve); err != nil {
+	if e.server, err = wire.NewServer(credentials, cfg.Log, e.serve, cfg.server...); err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
 	e.running.Go(func() {

@@ -12,6 +12,8 @@ import (
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/eventually"
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/gradient"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/reduce"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire/wirepb"
@@ -140,7 +142,7 @@ func workers(t fataler, n, k int, l Layout) ([]*Exchange, func()) {
 // next waits for a sum. It fails on errors about peers that are not dead.
 func next(t fataler, e *Exchange, dead ...int) Sum {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience.Medium)
 	defer cancel()
 	for {
 		if s, ok := e.Next(); ok {
@@ -265,7 +267,7 @@ func TestAWorkerWithoutTheTokenIsRejectedAndAnUnreachablePeerIsNamed(t *testing.
 	}
 	select {
 	case <-all[0].Wake():
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience.Medium):
 		t.Fatal("nothing was reported")
 	}
 	if c, ok := all[0].PeerError(); !ok || c.Peer != 1 || c.Round != 3 {
@@ -317,9 +319,6 @@ func TestTheBytesSentAreThoseOfTheFormula(t *testing.T) {
 // sentBy waits until everything that has been delivered is counted.
 func sentBy(t *testing.T, e *Exchange, payload int64) Traffic {
 	t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
-	for e.Traffic().Payload < payload && time.Now().Before(deadline) {
-		time.Sleep(time.Millisecond)
-	}
+	eventually.True(t, fmt.Sprint(payload, " bytes sent"), func() bool { return e.Traffic().Payload >= payload })
 	return e.Traffic()
 }

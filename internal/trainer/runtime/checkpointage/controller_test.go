@@ -20,6 +20,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/eventually"
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/checkpointage"
 )
 
@@ -201,7 +202,7 @@ func TestTheControllerPatchesABoostOnceAndStopsWithItsContext(t *testing.T) {
 		}
 	case err := <-ended:
 		t.Fatalf("it has ended: %v", err)
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience.Medium):
 		t.Error("no boost is set")
 	}
 	s.awaitLooks() // the server does not report the change, and these looks must not repeat it

@@ -104,10 +104,11 @@ func (m *Master) config() group.Config {
 		Min: m.cfg.Min, Max: m.cfg.Max, Multiple: j.Spec.Multiple(), MinPodsExternal: m.cfg.Queued, LastWorkerID: m.cfg.LastWorker,
 		LastGeneration: generation * generationsOfMaster, Restarted: generation > 1 && len(m.cfg.Existing) > 0, Gather: gather,
 		JoinInterval: joinInterval, Settle: settle, IdleTimeout: idleTimeout, RetryInterval: retryInterval, MaxFailures: maxFailures,
-		SilentTicks: silentTicks, CheckpointEvery: every,
+		SilentTicks: m.cfg.SilentTicks(silentTicks), CheckpointEvery: every,
 	}
 	if j.Spec.Restarts() {
-		c.Gather, c.JoinInterval, c.IdleTimeout, c.SilentTicks, c.CheckpointEvery = commandGather, j.Spec.RestartInterval(), commandIdle, commandSilentTicks, 0
+		c.Gather, c.JoinInterval, c.IdleTimeout, c.CheckpointEvery = commandGather, j.Spec.RestartInterval(), commandIdle, 0
+		c.SilentTicks = m.cfg.SilentTicks(commandSilentTicks)
 		c.Restart = &group.Restart{LastCall: lastCall, Settle: commandSettle, Reconnect: reconnect, Stable: stable}
 	}
 	return c

@@ -1,7 +1,6 @@
 package kube
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"strings"
@@ -11,6 +10,8 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 )
 
 // heldBy writes a Lease of generation 4.
@@ -65,23 +66,16 @@ func TestASecondMasterIsRefusedWhileTheFirstRenews(t *testing.T) {
 	s := newServer(t)
 	s.put("pods", &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "other"}, Status: corev1.PodStatus{Phase: corev1.PodRunning}})
 	s.heldBy("other")
-	ctx, stop := context.WithCancel(t.Context())
-	renewing := make(chan struct{})
+	received, release := s.wait(http.MethodGet, "pods")
 	go func() {
-		defer close(renewing)
-		for often := time.NewTicker(renewEvery); ; {
-			select {
-			case <-often.C:
-				s.heldBy("other")
-			case <-ctx.Done():
-				often.Stop()
-				return
-			}
+		defer release()
+		select {
+		case <-received: // the second has read the Lease, and looks whether the first one's pod is there
+			s.heldBy("other")
+		case <-t.Context().Done():
 		}
 	}()
 	_, err := Acquire(t.Context(), s.cluster, quiet())
-	stop()
-	<-renewing
 	if !errors.Is(err, ErrOtherMaster) || !strings.Contains(err.Error(), "job digits already has a master: pod other") {
 		t.Errorf("the second master: %v", err)
 	}
@@ -122,8 +116,8 @@ func TestAMasterWhoseLeaseIsTakenWhileItIsCutOffStopsWithTheAPIServersFirstAnswe
 func TestTheGenerationIsKnownWhileTheAPIServerDoesNotAnswer(t *testing.T) {
 	s := newServer(t)
 	f := acquire(t, s)
-	received, release := s.wait(http.MethodPut, "leases")
-	<-received // a renewal waits
+	f.mu.Lock() // as during a request, but without its time limit
+	defer f.mu.Unlock()
 	known := make(chan int64, 1)
 	go func() { known <- f.Generation() }()
 	select {
@@ -131,10 +125,9 @@ func TestTheGenerationIsKnownWhileTheAPIServerDoesNotAnswer(t *testing.T) {
 		if g != 1 {
 			t.Errorf("generation %d", g)
 		}
-	case <-time.After(5 * time.Second):
+	case <-time.After(patience.Medium):
 		t.Error("it waits for the API server, and the master's loop with it")
 	}
-	release()
 }
 
 func TestClosingReleasesTheLease(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/coordinator"
 )
 
@@ -48,7 +49,7 @@ func TestWhoMayChangeAConfigMapMakesNoPodByIt(t *testing.T) {
 				if r, is := e.(coordinator.Resize); is {
 					return r
 				}
-			case <-time.After(20 * time.Second):
+			case <-time.After(patience.Medium):
 				t.Fatal("no word of the ConfigMap")
 			}
 		}

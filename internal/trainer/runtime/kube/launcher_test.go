@@ -11,6 +11,7 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/eventually"
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/coordinator"
 )
 
@@ -32,8 +33,14 @@ func TestADeletionComesAfterTheCreationThatIsUnderWay(t *testing.T) {
 	l.Create(0, false)
 	<-received
 	l.Delete(0)
-	late := time.AfterFunc(200*time.Millisecond, release) // a deletion that does not wait would be first
-	defer late.Stop()
+	l.Delete(1) // which nobody creates: a deletion that does not wait arrives
+	eventually.True(t, "the other deletion", func() bool {
+		return slices.Contains(s.writes(), "DELETE pods/digits-worker-1")
+	})
+	if slices.Contains(s.writes(), "DELETE pods/digits-worker-0") {
+		t.Errorf("it is deleted while it is being created: %v", s.writes())
+	}
+	release()
 	eventually.True(t, "creation and deletion", func() bool {
 		return slices.Contains(s.writes(), "POST pods") && slices.Contains(s.writes(), "DELETE pods/digits-worker-0")
 	})
@@ -65,7 +72,7 @@ func TestAPodThatWentWhileTheWatchWasTooOldIsReportedAsEnded(t *testing.T) {
 	}}}
 	awaitState := func(want coordinator.PodState) {
 		t.Helper()
-		late := time.NewTimer(20 * time.Second)
+		late := time.NewTimer(patience.Medium)
 		defer late.Stop()
 		for {
 			select {

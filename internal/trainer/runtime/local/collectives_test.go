@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/coordinator"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/torchtest"
 	"github.com/elastic-training/terraform-provider-elastic/python"
@@ -85,7 +87,11 @@ func TestALoopWithItsOwnCollectivesEqualsAPlainLoopWhateverHappensToItsWorkers(t
 			t.Setenv("COLLECTIVE_RESULT", result)
 			j, text := load(t, spec, options(1, ""))
 			sent := 0
-			limit := max(5*time.Minute, time.Duration(len(c.signals))*30*time.Second)
+			limit := time.Duration(1+len(c.signals)/10) * patience.Long
+			silence := time.Duration(0)
+			if slices.Contains(c.signals, syscall.SIGSTOP) {
+				silence = time.Second // some who are paused are lost, and some are not
+			}
 			disturbWorkers := func(ctx context.Context, output string) {
 				for sent < len(c.signals) {
 					select {
@@ -108,8 +114,8 @@ func TestALoopWithItsOwnCollectivesEqualsAPlainLoopWhateverHappensToItsWorkers(t
 					}
 				}
 			}
-			ended := processes{least: c.least, most: c.workers, threads: 1, limit: limit, meanwhile: disturbWorkers}.
-				train(t.Context(), t, j, text, spec.Output)
+			p := processes{least: c.least, most: c.workers, threads: 1, meanwhile: disturbWorkers, limit: limit, silence: silence}
+			ended := p.train(t.Context(), t, j, text, spec.Output)
 			if ended.Code != coordinator.ExitDone {
 				t.Fatalf("the job ended with %d: %s", ended.Code, ended.Reason)
 			}

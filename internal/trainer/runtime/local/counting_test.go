@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/artifact/safetensors"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/datatest"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/recordio"
@@ -113,7 +114,7 @@ func runWorker(args []string, configure func(*worker.Config)) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	cfg := worker.Config{
-		Master: flags["--master"], ID: id, Credentials: credentials, MasterTimeout: 5 * time.Second, Pace: pace,
+		Master: flags["--master"], ID: id, Credentials: credentials, MasterTimeout: patience.Medium, Pace: pace,
 		Job: options(1, flags["--kernel"]), Log: slog.New(slog.DiscardHandler),
 	}
 	configure(&cfg)

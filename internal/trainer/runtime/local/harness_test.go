@@ -20,7 +20,9 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/cli/elastictrainer"
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/kernel"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/observe/history"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/coordinator"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/job"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/job/jobtest"
@@ -90,13 +92,17 @@ type ways struct {
 
 // runs are enough of the combinations that every pair of two values occurs (all-pairs testing): nearly every defect
 // that depends on the way of a run depends on one or two of its parameters. With ELASTIC_SOAK they are all
-// combinations.
+// combinations, with -short the first one on the fastest kernel and the last one, which is disturbed the most.
 func (w ways) runs() []run {
 	all := w.product()
-	if os.Getenv("ELASTIC_SOAK") != "" {
+	switch {
+	case os.Getenv("ELASTIC_SOAK") != "":
 		return all
+	case testing.Short() && len(all) > 2:
+		return []run{all[0], all[len(all)-1]}
+	default:
+		return allPairs(all)
 	}
-	return allPairs(all)
 }
 
 // product is one run of every combination.
@@ -252,12 +258,14 @@ type processes struct {
 	reporter    master.Reporter
 	log         io.Writer                                // of the workers; nil for the test's
 	meanwhile   func(ctx context.Context, output string) // ctx ends with the training; nil for nothing
-	limit       time.Duration                            // of the training; 0: 5 minutes
+	history     *history.Recorder                        // of the job; nil if the test does not follow it
+	silence     time.Duration                            // after which a worker is lost; 0: what no busy machine causes
+	limit       time.Duration                            // of the training; 0: patience.Long
 }
 
 func (p processes) train(ctx context.Context, t *testing.T, j *job.Job, text []byte, output string) master.Result {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(p.limit, 5*time.Minute))
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(p.limit, patience.Long))
 	defer cancel()
 	over := make(chan struct{})
 	go func() {
@@ -276,6 +284,7 @@ func (p processes) train(ctx context.Context, t *testing.T, j *job.Job, text []b
 		Job: j, JobJSON: text, ModelName: filepath.Base(j.Spec.Model.File), Min: p.least, Max: p.most, Output: output,
 		WorkerArgs: []string{"--kernel", j.Kernel.Name, "--threads", strconv.Itoa(p.threads), "--pace", p.pace.String(), "--log-level", "error"},
 		WorkerLog:  p.log, Listen: "127.0.0.1:0", Reporter: p.reporter, Log: slog.New(slog.DiscardHandler),
+		History: p.history, Silence: cmp.Or(p.silence, patience.Medium),
 	})
 	cancel()
 	<-over
@@ -345,6 +354,27 @@ func childrenOf(role, output string) []int {
 		}
 	}
 	return pids
+}
+
+// ready lists the workers that take part in a job, by their numbers.
+func ready(h *history.Recorder) (ids []int) {
+	for _, w := range h.Snapshot().Status.Workers {
+		if w.State == string(coordinator.WorkerReady) {
+			ids = append(ids, w.ID)
+		}
+	}
+	return ids
+}
+
+// signalWorker signals one worker of the run that writes to output, and reports whether it is there.
+func signalWorker(output string, id int, signal syscall.Signal) bool {
+	for _, pid := range workersOf(output) {
+		command, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline")) // it may have ended
+		if strings.HasSuffix(string(command), fmt.Sprintf("\x00%d\x00", id)) {          // the last argument
+			return syscall.Kill(pid, signal) == nil
+		}
+	}
+	return false
 }
 
 func only(t *testing.T, pattern string) string {

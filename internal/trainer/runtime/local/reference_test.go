@@ -43,7 +43,11 @@ func TestTabularModelsGiveOneHashWhateverTheMembership(t *testing.T) {
 		all.workers, all.kernels, killed.kernels = []int{3}, nil, nil
 	}
 	jobs := zooJobs(t)
-	for _, model := range []string{"deepfm", "wide_deep", "census_dnn"} {
+	models := []string{"deepfm", "wide_deep", "census_dnn"}
+	if testing.Short() {
+		models = models[:1]
+	}
+	for _, model := range models {
 		t.Run(model, func(t *testing.T) {
 			givesOneHash(t, jobs[model], slices.Concat(all.runs(), killed.runs(), between.runs()))
 		})
@@ -51,7 +55,7 @@ func TestTabularModelsGiveOneHashWhateverTheMembership(t *testing.T) {
 }
 
 func TestImageModelsGiveOneHashWhateverTheMembership(t *testing.T) {
-	if underRace {
+	if underRace || testing.Short() {
 		t.Skip("it trains large convolutions many times")
 	}
 	vectors := slices.DeleteFunc(kernels(), func(name string) bool { return name == "portable" && os.Getenv("ELASTIC_SOAK") == "" }) // half a minute each
@@ -75,6 +79,9 @@ func TestTheTutorialsNetworkGivesOneHashOnEveryKernel(t *testing.T) {
 	spec := reference("../../../../examples/models/mnist_functional_api.py")
 	spec.Training.GradsToWait = 2
 	spec.Data.RecordsPerTask = 100
+	if testing.Short() {
+		t.Skip("it trains a large network eight times")
+	}
 	var runs []run
 	for _, kernel := range kernels() {
 		if kernel == "portable" && os.Getenv("ELASTIC_SOAK") == "" {

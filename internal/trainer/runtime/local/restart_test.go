@@ -123,10 +123,10 @@ func hasSavedSinceItsStart(directory string) bool {
 	return err == nil && saved.ModTime().After(started.ModTime())
 }
 
-// poll waits until ok is true, and reports whether it became so before the context ended. A script of another process
-// reports its steps only by its files.
+// poll waits until ok is true, and reports whether it became so before the context ended. Other processes report what
+// they do only by their files and their messages to the master.
 func poll(ctx context.Context, ok func() bool) bool {
-	ticks := time.NewTicker(50 * time.Millisecond)
+	ticks := time.NewTicker(10 * time.Millisecond)
 	defer ticks.Stop()
 	for !ok() {
 		select {

@@ -17,11 +17,9 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/master"
 )
 
-// watcher is a reporter that records where a run began, and signals its first worker.
+// watcher is a reporter that records where a run began.
 type watcher struct {
 	discard
-	joined func()
-
 	mu      sync.Mutex
 	resumed string
 }
@@ -29,29 +27,27 @@ type watcher struct {
 func (w *watcher) Notice(n coordinator.Notice) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	switch n.Reason {
-	case "Resumed":
+	if n.Reason == "Resumed" {
 		w.resumed = n.Message
-	case "WorkerJoined":
-		w.joined()
 	}
 }
 
-// interrupted runs a job for a while, ends it as Ctrl-C does, and returns its notice of where it began.
-func interrupted(t *testing.T, spec trainingjob.Job, kernel string, after time.Duration) (_ master.Result, resumed string) {
+// interrupted runs a job for a few steps, ends it as Ctrl-C does, and returns its notice of where it began. It counts
+// steps, not time, so that the job comes to its end on a busy machine, too.
+func interrupted(t *testing.T, spec trainingjob.Job, kernel string) (_ master.Result, resumed string) {
 	t.Helper()
 	j, text := load(t, spec, options(1, kernel))
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	w := &watcher{joined: func() { time.AfterFunc(after, stop) }}
-	result := processes{least: 1, most: 2, threads: 1, pace: 10 * time.Millisecond, reporter: w}.train(ctx, t, j, text, spec.Output)
-	return result, w.resumed
-}
-
-// soon is how long a run lasts that has been interrupted n times before: longer each time, so that the job reaches
-// its end on a busy machine, too.
-func soon(stops int) time.Duration {
-	return time.Duration(100+rand.IntN(200)) * time.Millisecond * time.Duration(4+stops) / 4
+	w, h, steps := &watcher{}, master.Record(j), 3+rand.Int64N(10)
+	meanwhile := func(ctx context.Context, _ string) {
+		if poll(ctx, func() bool { return h.Snapshot().Steps >= steps }) {
+			stop()
+		}
+	}
+	p := processes{least: 1, most: 2, threads: 1, pace: 10 * time.Millisecond, meanwhile: meanwhile}
+	p.reporter, p.history = w, h
+	return p.train(ctx, t, j, text, spec.Output), w.resumed
 }
 
 func TestAnInterruptedRunThatResumesEndsWithTheBitsOfOneThatNeverStopped(t *testing.T) {
@@ -80,7 +76,7 @@ func resumes(t *testing.T, spec trainingjob.Job) {
 			t.Fatal(err)
 		}
 		var resumed string
-		result, resumed = interrupted(t, spec, fastest, soon(stops))
+		result, resumed = interrupted(t, spec, fastest)
 		if len(kept) > 0 && resumed == "" {
 			t.Error("an interrupted run started from step 0")
 		}
@@ -101,8 +97,8 @@ func resumes(t *testing.T, spec trainingjob.Job) {
 func TestEveryRecordCountsOnceThroughInterruptions(t *testing.T) {
 	spec := countingJob(t)
 	spec.Output = t.TempDir()
-	for stops := range 20 {
-		result, resumed := interrupted(t, spec, "portable", soon(stops))
+	for range 20 {
+		result, resumed := interrupted(t, spec, "portable")
 		if result.Model == nil {
 			continue
 		}

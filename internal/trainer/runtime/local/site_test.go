@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/artifact/store"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/coordinator"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire"
@@ -245,7 +246,7 @@ func (s *site) life(t *testing.T, config masterJob, share disturbed, stops bool,
 	if err := os.Remove(endedPath); err != nil && !os.IsNotExist(err) {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience.Long)
 	defer cancel()
 	defer s.start(ctx)()
 	running, stop := context.WithCancel(ctx)
@@ -421,7 +422,8 @@ func runMaster(ctx context.Context, path string) (e ended, err error) {
 	result, err := master.Run(ctx, master.Config{
 		Job: j, JobJSON: c.Job, ModelName: name, Min: c.Min, Max: c.Max, LastWorker: first.LastWorker, Existing: first.Existing,
 		Listener: listener, Credentials: credentials, Launcher: launcher, Fence: fence, Reporter: noticeWriter{to: record}, Store: files,
-		Log: slog.New(slog.NewTextHandler(record, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Log:     slog.New(slog.NewTextHandler(record, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Silence: patience.Medium, // no worker is paused
 	})
 	if err != nil {
 		return e, err

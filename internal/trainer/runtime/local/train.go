@@ -36,6 +36,7 @@ type Config struct {
 	Reporter   master.Reporter
 	History    *history.Recorder // of the job; see master.Record
 	Log        *slog.Logger
+	Silence    time.Duration // as in master.Config
 }
 
 // Train runs a job to its end. The same command again resumes an interrupted job, and returns the result of a finished
@@ -76,5 +77,6 @@ func Train(ctx context.Context, cfg Config) (_ master.Result, err error) {
 	return run(ctx, master.Config{
 		Job: cfg.Job, JobJSON: cfg.JobJSON, ModelName: cfg.ModelName, Min: cfg.Min, Max: cfg.Max, LastWorker: -1,
 		Listener: listener, Credentials: credentials, Launcher: launcher, Fence: fence, Reporter: cfg.Reporter, History: cfg.History, Store: files, Log: cfg.Log,
+		Silence: cfg.Silence,
 	})
 }

@@ -67,6 +67,17 @@ type Config struct {
 	History     *history.Recorder // of the job, see Record, for observers; nil without any
 	Store       Store
 	Log         *slog.Logger
+	// Silence is how long a worker may send nothing before it counts as lost. 0 is the default of the job's kind, which
+	// suits a data centre.
+	Silence time.Duration
+}
+
+// SilentTicks is Silence in ticks, or usual without it.
+func (c Config) SilentTicks(usual int) int {
+	if c.Silence == 0 {
+		return usual
+	}
+	return max(1, int(c.Silence/tick))
 }
 
 // Times and counts that suit a data centre; see protocol.md for what follows from them.
@@ -220,7 +231,7 @@ func (m *Master) prepare() error {
 		Steps: j.Schedule.Steps(), Step: step, CheckpointEvery: m.checkpointEvery(4 * m.network.StateSize()), Minibatches: j.Schedule.Minibatches, EvaluationParts: len(j.Parts),
 		EvaluatesAt: func(step int64) bool { return j.Spec.Evaluation.Due(step, j.Schedule.StepsPerEpoch()) },
 		Identity:    j.Identity, Restarted: m.cfg.Fence.Generation() > 1, Approximate: len(j.Spec.Command) > 0, Min: m.cfg.Min, Max: m.cfg.Max, MinPodsExternal: m.cfg.Queued, LastWorkerID: m.cfg.LastWorker,
-		AllReduce: m.allReduce(), FirstRound: worker.FirstRound(m.cfg.Fence.Generation()), SilentTicks: silentTicks, RetainedUpdates: retainedUpdates, HashEvery: hashEvery, CheckEvery: checkEvery, MaxFailures: maxFailures,
+		AllReduce: m.allReduce(), FirstRound: worker.FirstRound(m.cfg.Fence.Generation()), SilentTicks: m.cfg.SilentTicks(silentTicks), RetainedUpdates: retainedUpdates, HashEvery: hashEvery, CheckEvery: checkEvery, MaxFailures: maxFailures,
 	})
 	if err := m.cfg.Store.Fits(size); err != nil {
 		m.unfit = err.Error()

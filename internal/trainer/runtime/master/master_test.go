@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"os"
 	"strings"
@@ -20,6 +21,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/coordinator"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire/wirepb"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/job"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/kube"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/master"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/worker"
@@ -82,13 +84,14 @@ func TestEveryVirtualWorkerCountsOnceWhileWorkersComeAndGo(t *testing.T) {
 }
 
 func TestASilentWorkerIsEndedEvenIfItDoesNotRead(t *testing.T) {
-	s := newSite(t, 40)
-	s.config.Max = 2
-	ended := make(chan error, 1)
+	s := newSite(t, 2)
+	s.config.Max, s.config.Silence = 2, time.Second
+	ended, over := make(chan error, 1), make(chan struct{})
 	s.launcher.work = func(ctx context.Context, id int) error {
-		if id != 1 {
-			return s.worker(time.Millisecond)(ctx, id)
+		if id != 1 { // the job does not end before the silent worker
+			return s.workerOn("node", func(n countingNetwork) job.Network { return stuck{n, 10, over} })(ctx, id)
 		}
+		defer close(over)
 		v, closeVisit, err := s.visit(ctx, &wirepb.Join{Worker: 1, Numerics: kernel.NumericsVersion})
 		if err != nil {
 			return err
@@ -201,7 +204,7 @@ func (s *site) slowReader(ctx context.Context) (log []string, err error) {
 }
 
 func TestAMasterThatIsAskedToStopExits143AndItsWorkersReconnectToTheNext(t *testing.T) {
-	s := newSite(t, 100)
+	s := newSite(t, 10)
 	s.launcher.work = s.worker(time.Millisecond)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -217,9 +220,25 @@ func TestAMasterThatIsAskedToStopExits143AndItsWorkersReconnectToTheNext(t *test
 	if phase := s.reporter.phase(); phase != trainingjob.PhaseWaiting {
 		t.Errorf("its last status is %s", phase)
 	}
+	s.config.Existing, s.config.LastWorker = s.launcher.found(), 0
+	s.listenOn(s.address)
+	s.expectDone(s.run(t.Context()))
 	s.launcher.running.Wait()
-	if err := s.launcher.ended[0]; !errors.Is(err, worker.ErrMasterGone) {
-		t.Errorf("the worker ended with %v", err)
+	if len(s.launcher.ended) != 1 || s.launcher.ended[0] != nil {
+		t.Errorf("the worker ended with %v", s.launcher.ended)
+	}
+}
+
+func TestAWorkerThatFindsNoMasterGivesUp(t *testing.T) {
+	s := newSite(t, 1)
+	if err := s.config.Listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	err := worker.Run(t.Context(), worker.Config{
+		Master: s.address, Credentials: s.credentials, Job: s.options, MasterTimeout: 1, Log: slog.New(slog.DiscardHandler),
+	})
+	if !errors.Is(err, worker.ErrMasterGone) {
+		t.Errorf("it ended with %v", err)
 	}
 }
 

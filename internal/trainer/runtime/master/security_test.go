@@ -16,10 +16,12 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/eventually"
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/kernel"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/coordinator"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire/wirepb"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/job"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/worker"
 )
 
@@ -54,7 +56,7 @@ func TestAWorkerOfAnotherJobOrWithoutTheTokenIsRefusedAndLogged(t *testing.T) {
 				}
 				wrong := s.credentials // the certificate is no secret
 				wrong.Token = made.Token
-				return worker.Run(ctx, worker.Config{Master: s.address, ID: 9, Credentials: wrong, Job: s.options, MasterTimeout: time.Minute, Log: slog.New(slog.DiscardHandler)})
+				return worker.Run(ctx, worker.Config{Master: s.address, ID: 9, Credentials: wrong, Job: s.options, MasterTimeout: patience.Medium, Log: slog.New(slog.DiscardHandler)})
 			},
 			reason: []string{"the token is not this job's"}, logged: []string{"rejected a worker with a wrong token", "127.0.0.1:"},
 		},
@@ -101,12 +103,14 @@ func TestAStreamThatClaimsANewerGenerationOrAConnectedWorkersNumberHarmsNoOther(
 		"the number of a worker":          {&wirepb.Join{Worker: 0, Numerics: kernel.NumericsVersion}, "worker 0 is connected"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSite(t, 100)
-			s.launcher.work = s.worker(time.Millisecond)
+			s, over := newSite(t, 2), make(chan struct{})
+			// The job does not end before the strangers' last visit.
+			s.launcher.work = s.workerOn("node", func(n countingNetwork) job.Network { return stuck{n, 10, over} })
 			log := &journal{}
 			s.config.Log = log.logger()
 			tried := make(chan error, 1)
 			go func() {
+				defer close(over)
 				err := wait(t.Context(), "some steps", func() bool { return s.step.Load() > 5 })
 				for range 3 {
 					v, closeVisit, visiting := s.visit(t.Context(), c.join)
@@ -160,7 +164,7 @@ func TestAMasterOfAnOlderGenerationIsRefusedByItsWorkerAndThatIsLogged(t *testin
 	s := newSite(t, 100)
 	log := &journal{}
 	s.launcher.work = func(ctx context.Context, id int) error {
-		return worker.Run(ctx, worker.Config{Master: s.address, ID: id, Credentials: s.credentials, Job: s.options, MasterTimeout: time.Minute, Pace: time.Millisecond, Log: log.logger()})
+		return worker.Run(ctx, worker.Config{Master: s.address, ID: id, Credentials: s.credentials, Job: s.options, MasterTimeout: patience.Medium, Pace: time.Millisecond, Log: log.logger()})
 	}
 	ended := make(chan error, 1)
 	go func() {

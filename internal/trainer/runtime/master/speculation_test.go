@@ -8,9 +8,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/gradient"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/graph"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/nn"
@@ -52,7 +52,7 @@ func (s *site) workerOn(node string, compute func(countingNetwork) job.Network) 
 	options.Compile = func(*graph.Model, nn.Options) (job.Network, error) { return compute(countingNetwork{&s.step}), nil }
 	return func(ctx context.Context, id int) error {
 		return worker.Run(ctx, worker.Config{
-			Master: s.address, ID: id, Node: node, Credentials: s.credentials, Job: options, MasterTimeout: time.Second, Log: slog.New(slog.DiscardHandler),
+			Master: s.address, ID: id, Node: node, Credentials: s.credentials, Job: options, MasterTimeout: patience.Medium, Log: slog.New(slog.DiscardHandler),
 		})
 	}
 }

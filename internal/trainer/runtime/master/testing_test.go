@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/artifact/safetensors"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/artifact/store"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/gradient"
@@ -145,7 +146,8 @@ func (s *site) prepare() {
 	s.config = master.Config{
 		Job: s.job, JobJSON: s.text, ModelName: "model.py", Min: 1, Max: 1, LastWorker: -1, Credentials: s.credentials,
 		Launcher: s.launcher, Fence: fence{s.lost}, Reporter: &s.reporter, Store: store.Directory{Root: t.TempDir()},
-		Log: slog.New(slog.DiscardHandler),
+		Log:     slog.New(slog.DiscardHandler),
+		Silence: patience.Medium, // on a busy machine a worker that is well may send nothing for a second
 	}
 	s.listen()
 }
@@ -178,7 +180,7 @@ func (s *site) run(ctx context.Context) master.Result {
 func (s *site) worker(pace time.Duration) func(context.Context, int) error {
 	return func(ctx context.Context, id int) error {
 		return worker.Run(ctx, worker.Config{
-			Master: s.address, ID: id, Credentials: s.credentials, Job: s.options, MasterTimeout: time.Second, Pace: pace,
+			Master: s.address, ID: id, Credentials: s.credentials, Job: s.options, MasterTimeout: patience.Medium, Pace: pace,
 			Log: slog.New(slog.DiscardHandler),
 		})
 	}

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/eventually"
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/child"
 )
 
@@ -44,7 +45,7 @@ func startRank(t *testing.T, s *server, number int, pod string, change ...func(*
 	r.stop = cancel
 	config := Config{
 		Gang: s.gang(pod), Pod: uid, Address: fmt.Sprintf("10.0.0.%d", number), Rank: number, Nodes: 2,
-		Command: []string{"/bin/sh", "-c", "cd " + r.dir + "; " + script}, Env: os.Environ(), Patience: 10 * time.Second,
+		Command: []string{"/bin/sh", "-c", "cd " + r.dir + "; " + script}, Env: os.Environ(), Patience: patience.Medium,
 		Log: slog.New(slog.DiscardHandler),
 	}
 	for _, c := range change {
@@ -103,7 +104,7 @@ func (r *rank) awaitExit(code int) {
 		if got != code {
 			r.t.Fatalf("the supervisor ended with %d, not %d", got, code)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience.Medium):
 		r.t.Fatal("the supervisor does not end")
 	}
 }
@@ -276,7 +277,7 @@ func TestACommandThatEndsWhileTheSupervisorLooksElsewhereWakesIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-s.process.Done()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience.Medium)
 	defer cancel()
 	for range 10 { // the start of the watches may have woken the first of them
 		s.wait(ctx)

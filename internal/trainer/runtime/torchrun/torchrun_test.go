@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/eventually"
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/torchtest"
 )
 
@@ -49,7 +50,7 @@ func started(t *testing.T, c Command, p Place) *Run {
 }
 
 func shell(processes int, line string, out *output) Command {
-	return Command{Line: []string{"/bin/sh", "-c", line}, Processes: processes, Job: "job", Grace: time.Minute, Output: out}
+	return Command{Line: []string{"/bin/sh", "-c", line}, Processes: processes, Job: "job", Grace: patience.Medium, Output: out}
 }
 
 func TestEachProcessHasTheEnvironmentThatTorchrunGivesIt(t *testing.T) {
@@ -85,9 +86,15 @@ func TestAStoppedRunHasNoErrorAndWhatDoesNotStopIsKilled(t *testing.T) {
 	for name, c := range map[string]struct {
 		line  string
 		grace time.Duration
+		asked bool // it has the time to say so
 	}{
-		"a process that ends when asked":  {`trap 'touch "$DIR/asked$RANK"; exit 3' TERM; touch "$DIR/ready$RANK"; while :; do sleep 0.05; done`, time.Minute},
-		"a process that ignores requests": {`trap 'touch "$DIR/asked$RANK"' TERM; touch "$DIR/ready$RANK"; while :; do sleep 0.05; done`, 200 * time.Millisecond},
+		"a process that ends when asked": {
+			line:  `trap 'touch "$DIR/asked$RANK"; exit 3' TERM; touch "$DIR/ready$RANK"; while :; do sleep 0.05; done`,
+			grace: patience.Medium, asked: true,
+		},
+		"a process that ignores requests": {
+			line: `trap '' TERM; touch "$DIR/ready$RANK"; while :; do sleep 0.05; done`, grace: time.Millisecond,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -104,7 +111,7 @@ func TestAStoppedRunHasNoErrorAndWhatDoesNotStopIsKilled(t *testing.T) {
 			if err := r.Err(); err != nil {
 				t.Errorf("stopped with %v", err)
 			}
-			if !both("asked")() {
+			if both("asked")() != c.asked {
 				t.Error("a process was killed that had not been asked to end")
 			}
 		})

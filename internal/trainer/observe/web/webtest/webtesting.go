@@ -6,16 +6,14 @@ import (
 	"io"
 	"net/http"
 	"testing"
-	"time"
-)
 
-// patience bounds one answer: the machine may be busy.
-const timeout = 30 * time.Second
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
+)
 
 // Get is what is at a URL. A test for which it is not there fails.
 func Get(t testing.TB, url string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), timeout)
+	ctx, cancel := context.WithTimeout(t.Context(), patience.Short)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
