@@ -60,6 +60,9 @@ func (s *site) workerOn(node string, compute func(countingNetwork) job.Network) 
 func sound(n countingNetwork) job.Network { return n }
 
 func TestAWorkerThatFlipsOneBitIsNamedWithinAThousandStepsAndSuspectCheckpointsAreWithdrawn(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes thousands of steps; the coordinator's test of the same takes none of the time")
+	}
 	for name, c := range map[string]struct {
 		compute func(countingNetwork) job.Network
 		ends    string
