@@ -30,14 +30,8 @@ func main() {
 func run(w io.Writer, out string, files []string) error {
 	runs := newRuns()
 	for _, path := range files {
-		file, err := os.Open(path)
-		if err != nil {
+		if err := runs.readFile(path); err != nil {
 			return err
-		}
-		err = runs.read(file)
-		file.Close()
-		if err != nil {
-			return fmt.Errorf("%s: %w", path, err)
 		}
 	}
 	packages, flakes := runs.packages(), runs.flakes()

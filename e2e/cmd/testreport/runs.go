@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"os"
 	"slices"
 )
 
@@ -42,7 +44,20 @@ type runs struct {
 
 func newRuns() runs { return runs{seconds: map[string]float64{}, tests: map[test]results{}} }
 
-// read adds the events of a file.
+// readFile adds the events of a file.
+func (r runs) readFile(path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if err := r.read(file); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+// read adds events.
 func (r runs) read(from io.Reader) error {
 	for decoder := json.NewDecoder(from); ; {
 		var e event

@@ -61,7 +61,7 @@ func sound(n countingNetwork) job.Network { return n }
 
 func TestAWorkerThatFlipsOneBitIsNamedWithinAThousandStepsAndSuspectCheckpointsAreWithdrawn(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it computes thousands of steps; the coordinator's test of the same takes none of the time")
+		t.Skip("it computes thousands of steps; TestSpeculationFindsAWorkerThatComputesOneWrongBitWithinAThousandSteps tests the decision")
 	}
 	for name, c := range map[string]struct {
 		compute func(countingNetwork) job.Network
