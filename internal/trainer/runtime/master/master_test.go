@@ -141,7 +141,7 @@ func TestAWorkerThatReadsSlowlyDelaysNoOtherAndGetsANewState(t *testing.T) {
 		return err
 	}
 	s.expectDone(s.run(t.Context()))
-	s.launcher.close()
+	s.launcher.running.Wait() // the master has dismissed them
 	for _, err := range s.launcher.ended {
 		if err != nil {
 			t.Errorf("a worker ended with %v", err)

@@ -38,7 +38,7 @@ func TestARestartedMasterResumesFromItsWorkersState(t *testing.T) {
 		died = append(died, s.diesInAStep())
 	}
 	s.expectDone(s.run(t.Context()))
-	s.launcher.close()
+	s.launcher.running.Wait() // the master has dismissed them
 	for _, err := range s.launcher.ended {
 		if err != nil {
 			t.Errorf("a worker ended with %v", err)

@@ -133,7 +133,7 @@ func TestAWorkerThatSendsHeartbeatsAndComputesForEverDelaysNoOther(t *testing.T)
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	s.launcher.close()
+	s.launcher.running.Wait() // the master has dismissed them
 	for _, err := range s.launcher.ended {
 		if err != nil {
 			t.Errorf("a worker ended with %v", err)
