@@ -9,7 +9,7 @@ import (
 
 // TestAPlanForecastsEachOutcome plans a task for nodes and a queue on which others leave hardly any room.
 func TestAPlanForecastsEachOutcome(t *testing.T) {
-	r := terminal(t)
+	r, _ := terminal(t)
 	occupied := config(t, "occupied.tf")
 	destroyAtTheEnd(t, r, occupied)
 	succeeds(t, r, occupied, "apply", "-auto-approve")

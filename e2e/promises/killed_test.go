@@ -2,18 +2,14 @@ package promises_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/elastic-training/terraform-provider-elastic/e2e/program"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/await"
@@ -26,8 +22,8 @@ func TestAJobWhoseWorkerIsKilledIsNoDriftAndGivesTheSameModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, killed := terminal(t), config(t, "killed-worker.tf")
-	namespace := strings.TrimPrefix(r.Environment[len(r.Environment)-1], "TF_VAR_namespace=")
+	r, namespace := terminal(t)
+	killed := config(t, "killed-worker.tf")
 	destroyAtTheEnd(t, r, killed)
 	succeeds(t, r, killed, "apply", "-auto-approve")
 	awaitStatus := func(what string, holds func(trainingjob.Status) bool) trainingjob.Status {
@@ -68,34 +64,13 @@ func TestAJobWhoseWorkerIsKilledIsNoDriftAndGivesTheSameModel(t *testing.T) {
 		return fmt.Sprint(ready(s)) == "[0 2]" || s.Phase.Finished()
 	})
 	done := awaitStatus("the job ends", func(s trainingjob.Status) bool { return s.Phase.Finished() })
-	if want := undisturbed(t); done.Phase != trainingjob.PhaseSucceeded || done.ModelSHA256 != want {
-		t.Errorf("the job ends as %s with model %s, and on one machine undisturbed with %s", done.Phase, done.ModelSHA256, want)
-	}
-	r.ExpectNoChanges(t, killed)
-}
-
-// undisturbed is the hash of the model of the same job on this machine, without a cluster.
-func undisturbed(t *testing.T) string {
-	t.Helper()
-	output := t.TempDir()
-	command := exec.CommandContext(t.Context(), trainer, "train", "--model", "mnist", "--output", output, "--train-data-dir", "synthetic://digits?records=1200&seed=1",
+	want, err := program.Train(t.Context(), trainer, t.TempDir(), "--model", "mnist", "--train-data-dir", "synthetic://digits?records=1200&seed=1",
 		"--record-per-task", "50", "--num-epoch", "1", "--minibatch-size", "10", "--grads-to-wait", "4", "--seed", "1")
-	if printed, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("train on this machine: %v\n%s", err, printed)
-	}
-	found, err := filepath.Glob(filepath.Join(output, "*", "model.json"))
-	if err != nil || len(found) != 1 {
-		t.Fatalf("model.json of the local run: %v %v", found, err)
-	}
-	text, err := os.ReadFile(found[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	var described struct {
-		SHA256 string `json:"sha256"`
+	if done.Phase != trainingjob.PhaseSucceeded || done.ModelSHA256 != want {
+		t.Errorf("the job ends as %s with model %s, and on one machine undisturbed with %s", done.Phase, done.ModelSHA256, want)
 	}
-	if err := json.Unmarshal(text, &described); err != nil || described.SHA256 == "" {
-		t.Fatalf("%s: %v", text, err)
-	}
-	return described.SHA256
+	r.ExpectNoChanges(t, killed)
 }

@@ -45,12 +45,12 @@ func run(m *testing.M) int {
 	})
 }
 
-// terminal is one in which terraform knows the cluster by its environment.
-func terminal(t *testing.T) *providertest.Terminal {
+// terminal is one in which terraform knows the cluster by its environment, and a namespace as variable.
+func terminal(t *testing.T) (r *providertest.Terminal, namespace string) {
 	t.Helper()
-	r := providertest.NewTerminalWith(t, map[string]string{"KUBE_CONFIG_PATH": cluster.Kubeconfig})
-	r.Environment = append(r.Environment, "TF_VAR_namespace="+cluster.Namespace(t))
-	return r
+	r, namespace = providertest.NewTerminalWith(t, map[string]string{"KUBE_CONFIG_PATH": cluster.Kubeconfig}), cluster.Namespace(t)
+	r.Environment = append(r.Environment, "TF_VAR_namespace="+namespace)
+	return r, namespace
 }
 
 // config is a file of testdata.

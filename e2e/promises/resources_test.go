@@ -24,7 +24,7 @@ func TestEveryResourceIsAppliedPlansNothingMoreAndLeavesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := terminal(t)
+	r, _ := terminal(t)
 	before := providertest.ListObjects(t, admin)
 	destroyAtTheEnd(t, r, every)
 	succeeds(t, r, every, "apply", "-auto-approve")

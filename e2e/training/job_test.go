@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -22,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/elastic-training/terraform-provider-elastic/e2e/program"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	_ "github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob/strategicmerge" // for pod_overrides
 	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
@@ -403,30 +403,15 @@ func localOf(t *testing.T, definition trainingjob.Definition) string {
 	if hash := localRuns.hashes[run]; hash != "" {
 		return hash
 	}
-	output := t.TempDir()
-	command := exec.CommandContext(t.Context(), trainer, "train", "--model-file", model, "--output", output, "--threads", "1",
+	hash, err := program.Train(t.Context(), trainer, t.TempDir(), "--model-file", model, "--threads", "1",
 		"--train-data-dir", d.Data.Training, "--record-per-task", strconv.Itoa(d.Data.RecordsPerTask),
 		"--num-epoch", strconv.Itoa(d.Training.Epochs), "--minibatch-size", strconv.Itoa(d.Training.MinibatchSize),
 		"--grads-to-wait", strconv.Itoa(d.Training.GradsToWait), "--seed", strconv.FormatUint(d.Training.Seed, 10))
-	if printed, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("train on this machine: %v\n%s", err, printed)
-	}
-	found, err := filepath.Glob(filepath.Join(output, "*", "model.json"))
-	if err != nil || len(found) != 1 {
-		t.Fatalf("model.json of the local run: %v %v", found, err)
-	}
-	text, err := os.ReadFile(found[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	var info struct {
-		SHA256 string `json:"sha256"`
-	}
-	if err := json.Unmarshal(text, &info); err != nil || info.SHA256 == "" {
-		t.Fatalf("%s: %v", text, err)
-	}
-	localRuns.hashes[run] = info.SHA256
-	return info.SHA256
+	localRuns.hashes[run] = hash
+	return hash
 }
 
 var localRuns = struct {
