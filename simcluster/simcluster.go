@@ -26,6 +26,7 @@ import (
 
 	kueueclient "github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/client"
 	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
+	"github.com/elastic-training/terraform-provider-elastic/simcluster/addon"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/await"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/controlplane"
 )
@@ -47,6 +48,13 @@ type Options struct {
 	Images map[string]string
 	// Mounts is one of controlplane's Mounts constants; empty: that of the last start in Dir, or MountsAuto.
 	Mounts string
+	// Controllers are the controllers of other projects that run: names of package addon; nil: as at the last start in
+	// Dir, or none.
+	Controllers []string
+	// KueueConfig is the path of Kueue's configuration; empty: as at the last start in Dir, or that of its release.
+	KueueConfig string
+	// KueueFeatureGates are feature gates of Kueue, such as "PriorityBoost=true"; nil: as at the last start in Dir, or none.
+	KueueFeatureGates []string
 	// Queueing has the queue controller run (package fakekueue); false: as at the last start in Dir, or not.
 	Queueing bool
 	// FairSharing switches Kueue's fair sharing on in the queue controller; false: as at the last start in Dir, or not.
@@ -100,6 +108,30 @@ func Image(name, path string) Option {
 		}
 		o.Images[name] = path
 	}
+}
+
+// Kueue runs Kueue beside the control plane, with the configuration of its release.
+func Kueue() Option { return Controllers(addon.Kueue) }
+
+// KueueConfig runs Kueue with the configuration in a file.
+func KueueConfig(path string) Option {
+	return func(o *Options) {
+		Kueue()(o)
+		o.KueueConfig = path
+	}
+}
+
+// KueueFeatureGates runs Kueue with feature gates, such as "PriorityBoost=true".
+func KueueFeatureGates(gates ...string) Option {
+	return func(o *Options) {
+		Kueue()(o)
+		o.KueueFeatureGates = append(o.KueueFeatureGates, gates...)
+	}
+}
+
+// Controllers runs controllers of other projects beside the control plane: names of package addon.
+func Controllers(names ...string) Option {
+	return func(o *Options) { o.Controllers = append(o.Controllers, names...) }
 }
 
 // Queueing has the queue controller run in Kueue's place: its API is served, and Jobs and pods that name a queue wait
@@ -283,6 +315,23 @@ func (o Options) arguments(dir string) []string {
 	}
 	if o.Mounts != "" {
 		args = append(args, "--mounts="+o.Mounts)
+	}
+	var others []string
+	for _, name := range o.Controllers {
+		if name == addon.Kueue {
+			args = append(args, "--kueue")
+		} else {
+			others = append(others, name)
+		}
+	}
+	if len(others) > 0 {
+		args = append(args, "--controllers="+strings.Join(others, ","))
+	}
+	if o.KueueConfig != "" {
+		args = append(args, "--kueue-config="+o.KueueConfig)
+	}
+	if len(o.KueueFeatureGates) > 0 {
+		args = append(args, "--kueue-feature-gates="+strings.Join(o.KueueFeatureGates, ","))
 	}
 	if o.Queueing {
 		args = append(args, "--queueing")

@@ -47,7 +47,7 @@ func TestASeedAlwaysMakesTheSameSituation(t *testing.T) {
 func TestSituationsWithControllersOfOtherProjectsHaveAllTheirKinds(t *testing.T) {
 	kinds := map[string]bool{}
 	for seed := range uint64(300) {
-		s, again := truth.GenerateUpstream(seed), truth.GenerateUpstream(seed)
+		s, again := truth.GenerateKueue(seed), truth.GenerateKueue(seed)
 		setup, job := s.Texts()
 		if setupAgain, jobAgain := again.Texts(); setup != setupAgain || job != jobAgain {
 			t.Fatalf("seed %d makes two situations:\n%s\n%s\nand\n%s\n%s", seed, setup, job, setupAgain, jobAgain)

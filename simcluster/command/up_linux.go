@@ -8,11 +8,14 @@ import (
 	"os/signal"
 	"path/filepath"
 	"reflect"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/cli"
+	"github.com/elastic-training/terraform-provider-elastic/simcluster/addon"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/controlplane"
 )
 
@@ -26,6 +29,10 @@ type upFlags struct {
 	port           int
 	images         []string
 	mounts         string
+	kueue          bool
+	kueueConfig    string
+	kueueGates     []string
+	controllers    []string
 	queueing       bool
 	fairSharing    bool
 	schedulerOnly  bool
@@ -53,13 +60,19 @@ in this directory.
 The value of --node-group has the form name=…,count=…,cpu=…,memory=…,allocatable-cpu=…,
 followed by any number of resource:NAME=…, label:NAME=… and taint:KEY=VALUE:EFFECT.
 A label may have several values, for equal parts of the group's nodes in order: with
-label:rack=r1+r2, the first half of the nodes gets r1 and the second half r2.`,
+label:rack=r1+r2, the first half of the nodes gets r1 and the second half r2.
+
+--kueue runs Kueue beside the control plane, and --controllers JobSet, Kubeflow Trainer,
+LeaderWorkerSet and KubeRay, each the project's own program with its own CRDs and
+webhooks. They are built by "make controllers". Kueue's configuration is in the ConfigMap kueue-manager-config in
+kueue-system; --kueue-config starts it with another.`,
 		Example: `  export $(simcluster up)
   simcluster up --nodes 5 --cpu 8 --allocatable-cpu 7.91 --memory 30Gi
   simcluster up --node-group name=cpu,count=2,cpu=4 \
       --node-group name=t4,cpu=8,memory=30Gi,resource:nvidia.com/gpu=4,label:gpu=t4
   simcluster up --node-group name=gpu,count=8,cpu=8,label:rack=r1+r2+r3+r4
-  simcluster up --queueing`,
+  simcluster up --kueue
+  simcluster up --kueue --kueue-config fair-sharing.yaml --controllers jobset,trainer`,
 		Args: cli.NeedsArguments(),
 		RunE: func(command *cobra.Command, _ []string) error {
 			l, err := layout()
@@ -79,6 +92,10 @@ label:rack=r1+r2, the first half of the nodes gets r1 and the second half r2.`,
 	set.IntVar(&flags.port, "port", 0, "port of the API server on 127.0.0.1; 0 chooses a free port, which later starts reuse")
 	set.StringArrayVar(&flags.images, "image", nil, "executable to run for an image, for example elastic-trainer=bin/elastic-trainer; '*'=host runs the commands of all other images on the host; may be repeated")
 	set.StringVar(&flags.mounts, "mounts", controlplane.MountsAuto, "how containers see their volumes: namespace (mount namespaces), rewrite (paths in command, args and env are replaced), or auto (namespace if the kernel permits it, otherwise rewrite)")
+	set.BoolVar(&flags.kueue, "kueue", false, "run Kueue, with its CRDs and webhooks")
+	set.StringVar(&flags.kueueConfig, "kueue-config", "", "with --kueue: file with Kueue's configuration (config.kueue.x-k8s.io, kind Configuration); default: that of its release")
+	set.StringSliceVar(&flags.kueueGates, "kueue-feature-gates", nil, "with --kueue: feature gates, for example PriorityBoost=true")
+	set.StringSliceVar(&flags.controllers, "controllers", nil, "controllers of other projects to run besides Kueue: "+strings.Join(otherControllers(), ", "))
 	set.BoolVar(&flags.queueing, "queueing", false, "install Kueue's CRDs (kueue.x-k8s.io/v1beta2) and a simulated Kueue for Jobs and pods that name a queue")
 	set.BoolVar(&flags.fairSharing, "fair-sharing", false, "with --queueing: enable fair sharing, as fairSharing in Kueue's configuration does")
 	set.BoolVar(&flags.schedulerOnly, "scheduler-only", false, "run the scheduler only, without controllers and nodes")
@@ -87,7 +104,9 @@ label:rack=r1+r2, the first half of the nodes gets r1 and the second half r2.`,
 	set.BoolVar(&flags.foreground, "foreground", false, "run in the foreground; ^C stops the cluster")
 	cli.CompleteFrom(command, "mounts", controlplane.MountsAuto, controlplane.MountsNamespace, controlplane.MountsRewrite)
 	cli.CompleteFrom(command, "pod-security", controlplane.PodSecurityLevels()...)
+	cli.CompleteFrom(command, "controllers", otherControllers()...)
 	cli.CompleteFiles(command, "image")
+	cli.CompleteFiles(command, "kueue-config", "yaml")
 	cli.CompleteFiles(command, "audit-policy", "yaml", "json")
 	return command
 }
@@ -125,6 +144,19 @@ func declaration(command *cobra.Command, layout controlplane.Layout, flags upFla
 	if given("mounts") {
 		config.Mounts = flags.mounts
 	}
+	if given("kueue") || given("controllers") {
+		if config.Addons, err = declaredAddons(given, flags, config.Addons); err != nil {
+			return config, cli.UsageError("%w", err)
+		}
+	}
+	if given("kueue-config") {
+		if config.KueueConfig, err = filepath.Abs(flags.kueueConfig); err != nil {
+			return config, err
+		}
+	}
+	if given("kueue-feature-gates") {
+		config.KueueFeatureGates = flags.kueueGates
+	}
 	if given("queueing") {
 		config.Queueing = flags.queueing
 	}
@@ -159,6 +191,39 @@ func declaration(command *cobra.Command, layout controlplane.Layout, flags upFla
 		return config, cli.UsageError("%w", err)
 	}
 	return config, nil
+}
+
+// otherControllers are the add-ons that --controllers names.
+func otherControllers() []string {
+	return slices.DeleteFunc(addon.Names(), func(name string) bool { return name == addon.Kueue })
+}
+
+// declaredAddons returns the add-ons in the order in which they are started.
+func declaredAddons(given func(flag string) bool, flags upFlags, last []string) ([]string, error) {
+	wanted := map[string]bool{}
+	for _, name := range last {
+		wanted[name] = true
+	}
+	if given("kueue") {
+		wanted[addon.Kueue] = flags.kueue
+	}
+	if given("controllers") {
+		for _, name := range otherControllers() {
+			wanted[name] = slices.Contains(flags.controllers, name)
+		}
+		for _, name := range flags.controllers {
+			if !slices.Contains(otherControllers(), name) {
+				return nil, fmt.Errorf("--controllers %s: there are %s, and --kueue", name, strings.Join(otherControllers(), ", "))
+			}
+		}
+	}
+	var addons []string
+	for _, name := range addon.Names() {
+		if wanted[name] {
+			addons = append(addons, name)
+		}
+	}
+	return addons, nil
 }
 
 func declaredNodes(given func(flag string) bool, flags upFlags, last []controlplane.NodeGroup) ([]controlplane.NodeGroup, error) {
@@ -234,6 +299,7 @@ func superviseHere(command *cobra.Command, layout controlplane.Layout, config co
 		Layout:     layout,
 		Config:     config,
 		Executable: executable,
+		Addons:     addon.Find(executable),
 		Progress:   os.Stderr,
 	}, func() { printKubeconfig(layout) })
 }

@@ -80,7 +80,7 @@ func WaitReady(ctx context.Context, layout Layout, nodes []string) error {
 	if err != nil {
 		return err
 	}
-	conditions := append([]condition{answersReady(probe, APIServer, status.Ports.APIServer)}, serversReady(probe, config, status.Ports)...)
+	conditions := append([]condition{answersReady(probe, APIServer, serverURL(status.Ports.APIServer))}, serversReady(probe, config, status.Ports)...)
 	for _, c := range append(conditions, clusterConditions(client, config, nodes)...) {
 		if err := c.await(ctx); err != nil {
 			return err

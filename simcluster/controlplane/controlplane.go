@@ -1,7 +1,7 @@
 // Package controlplane runs a real Kubernetes control plane on this machine, for tests and demonstrations: etcd,
 // kube-apiserver, kube-controller-manager and kube-scheduler, each a process of its own so that one can be killed or
-// paused as the real thing can, the node agent (package fakekubelet) in the kubelets' place and, where it is requested,
-// the queue controller (package fakekueue) in Kueue's.
+// paused as the real thing can, the node agent (package fakekubelet) in the kubelets' place and, where they are
+// requested, controllers of other projects such as Kueue (package addon).
 //
 // Guarantees: nothing listens beyond loopback; no root, container engine or network is needed; every file is its
 // owner's alone; a component that dies is started again; a cluster's state lives in one directory and continues from
@@ -11,6 +11,8 @@
 // a component's name as the first argument, and what a node does to package fakekubelet. Linux only: it relies on
 // parent-death signals, on the whole of 127.0.0.0/8 being bound to loopback, and on /proc.
 package controlplane
+
+import "slices"
 
 // The components, by the name under which they are executed, logged and reported.
 const (
@@ -36,5 +38,5 @@ func (c Config) Components() []string {
 	if c.Queueing {
 		components = append(components, QueueController)
 	}
-	return append(components, NodeAgent)
+	return slices.Concat(components, []string{NodeAgent}, c.Addons)
 }

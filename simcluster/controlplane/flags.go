@@ -20,6 +20,14 @@ type Ports struct {
 	Kubelet int `json:"kubelet"`
 	// Webhook serves the queue controller's webhooks and health.
 	Webhook int `json:"webhook"`
+	// Addons are the ports of add-ons, by their names.
+	Addons map[string]AddonPorts `json:"addons,omitempty"`
+}
+
+// AddonPorts are the ports of an add-on.
+type AddonPorts struct {
+	Webhook int `json:"webhook"`
+	Health  int `json:"health"`
 }
 
 // arguments returns the command line of the named component, without the component's name itself.

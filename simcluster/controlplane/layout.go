@@ -116,6 +116,23 @@ func (l Layout) agentConfigFile() string { return filepath.Join(l.Dir, "node-age
 // admissionConfigFile configures the API server's admission plugins, where the declaration does.
 func (l Layout) admissionConfigFile() string { return filepath.Join(l.Dir, "admission.json") }
 
+// addons is the folder of the add-ons' files.
+func (l Layout) addons() string { return filepath.Join(l.Dir, "addons") }
+
+// addonDir is the folder of an add-on's files.
+func (l Layout) addonDir(name string) string { return filepath.Join(l.addons(), name) }
+
+// addonConfig is an add-on's configuration.
+func (l Layout) addonConfig(name string) string {
+	return filepath.Join(l.addonDir(name), "config.yaml")
+}
+
+// addonCertificates is the folder of the certificate of an add-on's webhooks: controller-runtime's default, below the
+// folder for temporary files.
+func (l Layout) addonCertificates(name string) string {
+	return filepath.Join(l.addonDir(name), "k8s-webhook-server", "serving-certs")
+}
+
 func (l Layout) pki(name string) string { return filepath.Join(l.PKI(), name) }
 
 // writePrivate writes a file that only its owner may read, at once or not at all.

@@ -105,7 +105,7 @@ func (l Layout) Remove() (left []string, err error) {
 func (l Layout) makes(path string) bool {
 	made := []string{
 		l.markerFile(), l.PKI(), l.Logs(), l.NodeState(), l.EtcdData(), filepath.Join(l.Dir, "run"), filepath.Join(l.Dir, "flexvolume"),
-		l.configFile(), l.statusFile(), l.lockFile(), l.agentConfigFile(), l.admissionConfigFile(),
+		l.addons(), l.configFile(), l.statusFile(), l.lockFile(), l.agentConfigFile(), l.admissionConfigFile(),
 	}
 	for _, client := range clients() {
 		made = append(made, l.Kubeconfig(client.file))

@@ -16,6 +16,8 @@ import (
 	"os"
 	"slices"
 	"time"
+
+	"github.com/elastic-training/terraform-provider-elastic/simcluster/addon"
 )
 
 // UserName is the name of the unprivileged user whose kubeconfig is made: no role is bound to it.
@@ -51,7 +53,13 @@ type leaf struct {
 
 // clients are the identities that get a kubeconfig, which carries their certificate's base name.
 func clients() []leaf {
-	return []leaf{
+	var addons []leaf
+	for _, a := range addon.All() {
+		name, groups := a.User()
+		// Its ServiceAccount, of which this certificate is a permanent token.
+		addons = append(addons, leaf{file: a.Name, authority: clusterCA, commonName: name, organizations: groups})
+	}
+	return append(addons, []leaf{
 		{file: "admin", authority: clusterCA, commonName: "elastic-admin", organizations: []string{"system:masters"}},
 		{file: "user", authority: clusterCA, commonName: UserName},
 		{file: "controller-manager", authority: clusterCA, commonName: "system:kube-controller-manager"},
@@ -63,7 +71,7 @@ func clients() []leaf {
 		},
 		// One agent speaks for all nodes, so it cannot be a system:node, which may touch only its own.
 		{file: "node-agent", authority: clusterCA, commonName: "elastic-node-agent", organizations: []string{"system:masters"}},
-	}
+	}...)
 }
 
 func leaves() []leaf {
@@ -71,6 +79,7 @@ func leaves() []leaf {
 		leaf{file: "apiserver", authority: clusterCA, commonName: "kube-apiserver", serving: true},
 		leaf{file: "scheduler-serving", authority: clusterCA, commonName: "kube-scheduler", serving: true},
 		leaf{file: "queue-webhook", authority: clusterCA, commonName: "kueue-webhook-service", serving: true},
+		leaf{file: "webhooks", authority: clusterCA, commonName: "webhooks", serving: true},
 		leaf{file: "kubelet", authority: clusterCA, commonName: "kubelet", serving: true},
 		leaf{file: "apiserver-kubelet-client", authority: clusterCA, commonName: "kube-apiserver-kubelet-client", organizations: []string{"system:masters"}},
 		leaf{file: "front-proxy-client", authority: frontProxyCA, commonName: "front-proxy-client"},

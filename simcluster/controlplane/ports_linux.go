@@ -54,11 +54,12 @@ func (r *reservation) release() {
 
 // choosePorts settles on the ports of a start: those of the last start if they are free, so that kubeconfigs stay
 // valid, else others. The API server's port is not negotiable where wanted is not 0.
-func choosePorts(ctx context.Context, wanted int, last Ports) (Ports, *reservation, error) {
+func choosePorts(ctx context.Context, config Config, last Ports) (Ports, *reservation, error) {
+	wanted := config.Port
 	ctx, cancel := context.WithTimeout(ctx, portPatience)
 	defer cancel()
 	reserved := &reservation{}
-	ports := Ports{}
+	ports := Ports{Addons: map[string]AddonPorts{}}
 	var err error
 	if wanted != 0 {
 		ports.APIServer = wanted
@@ -77,6 +78,16 @@ func choosePorts(ctx context.Context, wanted int, last Ports) (Ports, *reservati
 	}
 	if err == nil {
 		ports.Webhook, err = reserved.preferably(ctx, last.Webhook)
+	}
+	for _, name := range config.Addons {
+		var addon AddonPorts
+		if err == nil {
+			addon.Webhook, err = reserved.preferably(ctx, last.Addons[name].Webhook)
+		}
+		if err == nil {
+			addon.Health, err = reserved.preferably(ctx, last.Addons[name].Health)
+		}
+		ports.Addons[name] = addon
 	}
 	if err != nil {
 		reserved.release()

@@ -28,7 +28,9 @@ type process struct {
 	name       string
 	executable string
 	arguments  []string
-	log        string
+	// environment is added to the supervisor's own.
+	environment []string
+	log         string
 	// stopGrace is the time from SIGTERM to SIGKILL.
 	stopGrace time.Duration
 	// started and died are called at every start and at every unexpected end, one at a time.
@@ -71,7 +73,8 @@ func (p *process) once(ctx context.Context) (end, err error) {
 		return nil, fmt.Errorf("starting %s: %w", p.name, err)
 	}
 	defer log.Close() //nolint:errcheck // The child has its own descriptor; nothing was written through this one.
-	command := exec.Command(p.executable, append([]string{p.name}, p.arguments...)...)
+	command := exec.Command(p.executable, p.arguments...)
+	command.Env = append(os.Environ(), p.environment...)
 	command.Stdout, command.Stderr = log, log
 	command.SysProcAttr = &syscall.SysProcAttr{
 		// A group of its own, so that a terminal's ^C reaches the supervisor alone, which stops everything in order.

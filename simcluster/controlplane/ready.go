@@ -44,13 +44,18 @@ func etcdListens(layout Layout) condition {
 	}}
 }
 
-// clusterConditions are what distinguishes a cluster that can be used from one that merely answers.
-func clusterConditions(client kubernetes.Interface, config Config, nodes []string) []condition {
-	beginnings := condition{"the namespace default and the system's priority classes exist", func(ctx context.Context) error {
+// namespacesExist is what the API server makes by itself, a moment after it says that it is ready.
+func namespacesExist(client kubernetes.Interface) condition {
+	return condition{"the namespace default and the system's priority classes exist", func(ctx context.Context) error {
 		_, errNamespace := client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceDefault, metav1.GetOptions{})
 		_, errClass := client.SchedulingV1().PriorityClasses().Get(ctx, "system-node-critical", metav1.GetOptions{})
 		return errors.Join(errNamespace, errClass)
 	}}
+}
+
+// clusterConditions are what distinguishes a cluster that can be used from one that merely answers.
+func clusterConditions(client kubernetes.Interface, config Config, nodes []string) []condition {
+	beginnings := namespacesExist(client)
 	if config.SchedulerOnly {
 		return []condition{beginnings}
 	}
@@ -96,9 +101,9 @@ func nodeReady(node corev1.Node) bool {
 }
 
 // answersReady asks a server of the cluster for its own opinion, at /readyz.
-func answersReady(client *http.Client, what string, port int) condition {
+func answersReady(client *http.Client, what, url string) condition {
 	return condition{what + " says that it is ready", func(ctx context.Context) error {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, serverURL(port)+"/readyz", http.NoBody)
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/readyz", http.NoBody)
 		if err != nil {
 			return err
 		}
@@ -116,9 +121,12 @@ func answersReady(client *http.Client, what string, port int) condition {
 
 // serversReady asks the servers besides the API server.
 func serversReady(client *http.Client, config Config, ports Ports) []condition {
-	conditions := []condition{answersReady(client, Scheduler, ports.Scheduler)}
+	conditions := []condition{answersReady(client, Scheduler, serverURL(ports.Scheduler))}
 	if config.Queueing {
-		conditions = append(conditions, answersReady(client, QueueController, ports.Webhook))
+		conditions = append(conditions, answersReady(client, QueueController, serverURL(ports.Webhook)))
+	}
+	for _, name := range config.Addons {
+		conditions = append(conditions, answersReady(client, name, fmt.Sprintf("http://127.0.0.1:%d", ports.Addons[name].Health)))
 	}
 	return conditions
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -31,6 +32,8 @@ type Options struct {
 	Config Config
 	// Executable is the binary that runs a component when it is given its name as first argument.
 	Executable string
+	// Addons is the folder of the add-ons that are built (addon.Find).
+	Addons string
 	// Progress receives a line for everything that a user may want to know, during the start and later.
 	Progress io.Writer
 }
@@ -38,6 +41,7 @@ type Options struct {
 // A supervisor runs the components of one cluster.
 type supervisor struct {
 	Options
+	addons    []installable
 	begin     time.Time
 	processes []*running
 
@@ -63,6 +67,10 @@ func Supervise(ctx context.Context, options Options, ready func()) (err error) {
 	if err := options.Config.Validate(); err != nil {
 		return fmt.Errorf("the cluster's declaration: %w", err)
 	}
+	addons, err := readAddons(options)
+	if err != nil {
+		return err
+	}
 	layout := options.Layout
 	if err := layout.Create(); err != nil {
 		return err
@@ -82,8 +90,8 @@ func Supervise(ctx context.Context, options Options, ready func()) (err error) {
 	}
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
 
-	s := &supervisor{Options: options, begin: time.Now(), failures: map[string]int{}}
-	ports, reserved, err := choosePorts(ctx, options.Config.Port, lastPorts(layout))
+	s := &supervisor{Options: options, addons: addons, begin: time.Now(), failures: map[string]int{}}
+	ports, reserved, err := choosePorts(ctx, options.Config, lastPorts(layout))
 	if err != nil {
 		return err
 	}
@@ -118,6 +126,11 @@ func lastPorts(layout Layout) Ports {
 
 // prepare writes everything that the components read.
 func (s *supervisor) prepare(ports Ports) error {
+	for _, name := range s.Config.Addons {
+		if err := os.MkdirAll(s.Layout.addonDir(name), 0o700); err != nil {
+			return err
+		}
+	}
 	if err := saveJSON(s.Layout.configFile(), s.Config); err != nil {
 		return fmt.Errorf("keeping the cluster's declaration: %w", err)
 	}
@@ -178,13 +191,23 @@ func (s *supervisor) start(ctx context.Context, ports Ports) error {
 		return err
 	}
 	s.launch(APIServer, ports)
-	if err := s.await(ctx, answersReady(probe, APIServer, ports.APIServer)); err != nil {
+	if err := s.await(ctx, answersReady(probe, APIServer, serverURL(ports.APIServer))); err != nil {
 		return err
 	}
 	for _, name := range s.Config.Components() {
-		if name != Etcd && name != APIServer {
+		if name != Etcd && name != APIServer && !slices.Contains(s.Config.Addons, name) {
 			s.launch(name, ports)
 		}
+	}
+	for _, a := range s.addons {
+		if err := s.await(ctx, namespacesExist(client)); err != nil {
+			return err
+		}
+		if err := a.install(ctx, s.Layout, ports.Addons[a.Name]); err != nil {
+			return fmt.Errorf("installing %s: %w", a.Name, err)
+		}
+		s.progress("%s is installed", a.Name)
+		s.launch(a.Name, ports)
 	}
 	conditions := append(clusterConditions(client, s.Config, s.Config.NodeNames()), serversReady(probe, s.Config, ports)...)
 	for _, condition := range conditions {
@@ -213,13 +236,16 @@ func (s *supervisor) launch(name string, ports Ports) {
 	s.status.Components = append(s.status.Components, ComponentStatus{Name: name})
 	s.mutex.Unlock()
 	p := &process{
-		name:       name,
-		executable: s.Executable,
-		arguments:  arguments(name, s.Layout, s.Config, ports),
-		log:        s.Layout.Log(name),
-		stopGrace:  stopGrace(name),
-		started:    s.componentStarted,
-		died:       s.componentDied,
+		name:      name,
+		log:       s.Layout.Log(name),
+		stopGrace: stopGrace(name),
+		started:   s.componentStarted,
+		died:      s.componentDied,
+	}
+	if i := slices.IndexFunc(s.addons, func(a installable) bool { return a.Name == name }); i >= 0 {
+		p.executable, p.arguments, p.environment = s.addons[i].command(s.Layout, ports.Addons[name])
+	} else {
+		p.executable, p.arguments = s.Executable, append([]string{name}, arguments(name, s.Layout, s.Config, ports)...)
 	}
 	// Not a child of the supervisor's context: components are stopped one after the other.
 	ctx, cancel := context.WithCancel(context.Background())

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -151,7 +152,7 @@ func TestPorts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _, err = choosePorts(t.Context(), listener.Addr().(*net.TCPAddr).Port, Ports{})
+		_, _, err = choosePorts(t.Context(), Config{Port: listener.Addr().(*net.TCPAddr).Port}, Ports{})
 		if err == nil || !strings.Contains(err.Error(), "port "+port) || !strings.Contains(err.Error(), "--port 0") {
 			t.Error(err)
 		}
@@ -160,7 +161,7 @@ func TestPorts(t *testing.T) {
 		seen := map[int]bool{}
 		low, high := ephemeralPorts()
 		for range 50 {
-			ports, reserved, err := choosePorts(t.Context(), 0, Ports{})
+			ports, reserved, err := choosePorts(t.Context(), Config{}, Ports{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -174,11 +175,11 @@ func TestPorts(t *testing.T) {
 		}
 	})
 	t.Run("the ports of the last start are chosen again if they are free, else others", func(t *testing.T) {
-		ports, reserved, err := choosePorts(t.Context(), 0, Ports{})
+		ports, reserved, err := choosePorts(t.Context(), Config{}, Ports{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		others, reservedOthers, err := choosePorts(t.Context(), 0, ports)
+		others, reservedOthers, err := choosePorts(t.Context(), Config{}, ports)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -187,8 +188,8 @@ func TestPorts(t *testing.T) {
 		if others.APIServer == ports.APIServer {
 			t.Errorf("another cluster's port %d was chosen", ports.APIServer)
 		}
-		again, reserved, err := choosePorts(t.Context(), 0, ports)
-		if err != nil || again != ports {
+		again, reserved, err := choosePorts(t.Context(), Config{}, ports)
+		if err != nil || !reflect.DeepEqual(again, ports) {
 			t.Fatalf("%+v; want %+v; %v", again, ports, err)
 		}
 		reserved.release()

@@ -1,10 +1,9 @@
-package upstream_test
+package kueue_test
 
 import (
 	"context"
 	"fmt"
 	"log/slog"
-	"os"
 	"testing"
 	"time"
 
@@ -16,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/upstream"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	kueueclient "github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/client"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
@@ -31,18 +29,8 @@ import (
 // TestKueueEvictsTheJobWithTheFreshestCheckpoint runs the controller of elastic-trainer checkpoint-age beside the real Kueue
 // with its feature gate PriorityBoost. Of two jobs of a priority, Kueue by itself evicts the one that was admitted last.
 func TestKueueEvictsTheJobWithTheFreshestCheckpoint(t *testing.T) {
-	dir := os.Getenv(upstream.Variable)
-	if dir == "" {
-		t.Skipf("$%s names no folder with the controllers of other projects: make truth-upstream", upstream.Variable)
-	}
-	cluster := simcluster.Start(t, simcluster.Nodes(3, "4", "15Gi"), simcluster.Image(controlplane.AnyImage, controlplane.HostImage))
-	stop, err := upstream.Start(t.Context(), upstream.Options{
-		Kubeconfig: cluster.Kubeconfig, Programs: dir, Work: t.TempDir(), Projects: []upstream.Project{upstream.Kueue}, KueueGates: []string{"PriorityBoost=true"},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(stop)
+	cluster := simcluster.Start(t, simcluster.Nodes(3, "4", "15Gi"), simcluster.Image(controlplane.AnyImage, controlplane.HostImage),
+		simcluster.KueueFeatureGates("PriorityBoost=true"))
 	runCheckpointAge(t, cluster)
 	q := newQuota(t, cluster)
 	for _, test := range []struct {

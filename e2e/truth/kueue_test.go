@@ -2,13 +2,12 @@ package truth_test
 
 import (
 	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/elastic-training/terraform-provider-elastic/e2e/program"
 	"github.com/elastic-training/terraform-provider-elastic/e2e/truth"
-	"github.com/elastic-training/terraform-provider-elastic/e2e/upstream"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster"
+	"github.com/elastic-training/terraform-provider-elastic/simcluster/addon"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/controlplane"
 )
 
@@ -23,27 +22,11 @@ func nodes() []simcluster.Option {
 	}
 }
 
-// newUpstreamStage starts the cluster of all situations, with the real Kueue and the other controllers that were built.
-func newUpstreamStage(t *testing.T) *truth.Stage {
+// newKueueStage starts the cluster of all situations, with Kueue and the other controllers that are built.
+func newKueueStage(t *testing.T) *truth.Stage {
 	t.Helper()
-	dir := os.Getenv(upstream.Variable)
-	if dir == "" {
-		t.Skipf("$%s names no folder with the controllers of other projects: make truth-upstream", upstream.Variable)
-	}
-	projects := upstream.Built(dir)
-	if len(projects) == 0 {
-		t.Fatalf("$%s: %s contains no controller", upstream.Variable, dir)
-	}
-	cluster := simcluster.Start(t, nodes()...)
-	work, err := filepath.Abs(filepath.Join(results, "upstream"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	stopControllers, err := upstream.Start(t.Context(), upstream.Options{Kubeconfig: cluster.Kubeconfig, Programs: dir, Work: work, Projects: projects})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(stopControllers)
+	controllers := addon.Built(addon.Find(os.Getenv(simcluster.BinaryVariable)))
+	cluster := simcluster.Start(t, append(nodes(), simcluster.Kueue(), simcluster.Controllers(controllers...))...)
 	simulator, err := program.Simulator(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -59,10 +42,10 @@ func newUpstreamStage(t *testing.T) *truth.Stage {
 // TestSituationsWithTheRealKueueTurnOutAsForecast draws $ELASTIC_TRUTH situations with queues and plays them with the
 // controllers of Kueue and other projects.
 func TestSituationsWithTheRealKueueTurnOutAsForecast(t *testing.T) {
-	stage := newUpstreamStage(t)
-	r := &round{t: t, seeds: chosen(t), shrinks: number(t, "ELASTIC_TRUTH_SHRINK", shrunk), tally: &truth.Tally{}, generate: truth.GenerateUpstream}
+	stage := newKueueStage(t)
+	r := &round{t: t, seeds: chosen(t), shrinks: number(t, "ELASTIC_TRUTH_SHRINK", shrunk), tally: &truth.Tally{}, generate: truth.GenerateKueue}
 	for r.plays(stage) {
-		stage = newUpstreamStage(t)
+		stage = newKueueStage(t)
 	}
 	t.Log(r.tally)
 }

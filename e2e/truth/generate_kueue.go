@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// upstreamFeatures are queues with objects whose controllers are those of other projects.
-var upstreamFeatures = []feature{
+// kueueFeatures are queues with objects whose controllers are those of other projects.
+var kueueFeatures = []feature{
 	{4, func(d *drawing) { d.queuedObjects((*drawing).jobSet) }},
 	{3, func(d *drawing) { d.queuedObjects((*drawing).trainJob) }},
 	{2, func(d *drawing) { d.queuedObjects((*drawing).rayCluster) }},
@@ -15,8 +15,8 @@ var upstreamFeatures = []feature{
 	{3, func(d *drawing) { d.queuedObjects((*drawing).anyQueued) }},
 }
 
-// GenerateUpstream makes a situation of a seed in which Kueue decides, and controllers of other projects create pods.
-func GenerateUpstream(seed uint64) *Situation {
+// GenerateKueue makes a situation of a seed in which Kueue decides, and controllers of other projects create pods.
+func GenerateKueue(seed uint64) *Situation {
 	d := draw(seed)
 	if d.oneIn(2) {
 		d.residents()
@@ -29,7 +29,7 @@ func GenerateUpstream(seed uint64) *Situation {
 		if d.oneIn(3) { // pods without a queue leave less room
 			d.residents()
 		}
-		upstreamFeatures[d.weightedOf(upstreamFeatures)].add(d)
+		kueueFeatures[d.weightedOf(kueueFeatures)].add(d)
 	}
 	return d.situation(seed)
 }
