@@ -220,6 +220,17 @@ high-prio-job will wait
   starts  master on node-1 immediately
   waits   worker 0: node-1: Insufficient cpu (requested 3, free 1)`},
 
+		"with a worker that is being deleted already: it is none of the workers": {func() *forecast.Snapshot {
+			s := tutorial()
+			going := forecasttest.Worker(forecasttest.Pod("low-prio-job-worker-2", "node-1", "0", 1000, 0), "low-prio-job", 2)
+			going.DeletionTimestamp = &going.CreationTimestamp
+			s.Pods = append(s.Pods, going)
+			return s
+		}, nil, high(t), `
+high-prio-job will preempt
+  evicts  default/low-prio-job-worker-1 (priority 1000) on node-2: job low-prio-job continues with 1 of 2 workers
+  starts  master on node-3 immediately; worker 0 on node-2 after its victim has terminated (grace period 30s)`},
+
 		"without permission to read budgets: the answer has the consequence": {func() *forecast.Snapshot {
 			s := tutorial()
 			s.Unread = []forecast.Unread{{Kind: forecast.Budgets, Verb: "list poddisruptionbudgets.policy"}}

@@ -134,6 +134,10 @@ func TestAJobBeyondItsBackoffLimitFailsWithAllItsPods(t *testing.T) {
 	if len(answer.Evicts) != 2 {
 		t.Errorf("both of its pods stop: %+v", answer.Evicts)
 	}
+	s.BatchJobs[0].Spec.BackoffLimit = new(int32(1))
+	assertText(t, forecast.Run(s, nil, batchJob(t, "{template: {spec: {priorityClassName: high}}}")), "Job frail recreates it")
+	both := batchJob(t, "{parallelism: 2, completions: 2, template: {spec: {priorityClassName: high}}}")
+	assertText(t, forecast.Run(s, nil, both), "Job frail fails: its backoffLimit of 1 is exceeded")
 	s.BatchJobs[0].Spec.PodFailurePolicy = &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{
 		Action: batchv1.PodFailurePolicyActionIgnore, OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{{Type: corev1.DisruptionTarget}},
 	}}}

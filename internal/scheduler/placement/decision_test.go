@@ -139,6 +139,11 @@ func TestVictimsAreChosenByTheSixCriteria(t *testing.T) {
 		"then the lower highest priority": {
 			nodes("a", "b").at("a").runs("x", 5, "4").at("b").runs("y", 4, "2").runs("z", 4, "2"), "4", nil, "b, evicting default/y and default/z",
 		},
+		"the highest counts even where another's budget is hurt": {
+			nodes("a", "b").budget(0, map[string]string{"app": "web"}).at("a").runs("x", 0, "2", labelledAs("web")).runs("y", 50, "2").
+				at("b").runs("z", 40, "4", labelledAs("web")),
+			"4", nil, "b, evicting default/z",
+		},
 		"then the smaller sum of priorities": {
 			nodes("a", "b").at("a").runs("x", 5, "2").runs("w", 5, "2").at("b").runs("y", 5, "2").runs("z", 4, "2"), "4", nil, "b, evicting default/y and default/z",
 		},
