@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
@@ -125,8 +126,7 @@ func (e Endpoint) adaptConversion(definition *unstructured.Unstructured, authori
 
 // adaptClient has the API server reach a webhook by URL: the process is behind no Service.
 func (e Endpoint) adaptClient(object map[string]any, authority []byte, path ...string) error {
-	service := append(path[:len(path):len(path)], "service")
-	route, found, err := unstructured.NestedString(object, append(service, "path")...)
+	route, found, err := unstructured.NestedString(object, slices.Concat(path, []string{"service", "path"})...)
 	if err != nil || !found {
 		return errors.Join(err, errors.New("it names no path of a Service"))
 	}

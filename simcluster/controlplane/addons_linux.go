@@ -37,7 +37,7 @@ func readAddons(options Options) ([]installable, error) {
 		}
 		if name == addon.Kueue {
 			if i.settings, err = addon.ReadSettings(options.Config.KueueConfig, options.Config.KueueFeatureGates); err != nil {
-				return nil, fmt.Errorf("Kueue's %w", err)
+				return nil, fmt.Errorf("settings of Kueue: %w", err)
 			}
 		}
 		all = append(all, i)
