@@ -13,9 +13,12 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+
 	simulator "github.com/elastic-training/terraform-provider-elastic/internal/cli/elasticsim"
 	trainer "github.com/elastic-training/terraform-provider-elastic/internal/cli/elastictrainer"
 	"github.com/elastic-training/terraform-provider-elastic/internal/doccheck"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast/forecasttest"
 )
 
 // Command lines of simcluster and of terraform are e2e's to check (e2e/documents), whose module has what that takes.
@@ -171,4 +174,29 @@ func flagOf(call *ast.CallExpr) string {
 		return ""
 	}
 	return name
+}
+
+// A command line with a selector of pods, of which the text says that they are the master and the workers.
+var podsOfAJob = regexp.MustCompile("kubectl get pods [^`\n]*-l ([\\w./-]+)=([\\w-]+)[^\n]*\\bmaster and (?:the |its )?workers\\b")
+
+func TestASelectorThatIsSaidToFindMasterAndWorkersFindsBoth(t *testing.T) {
+	seen := 0
+	for _, d := range read(t) {
+		for _, m := range podsOfAJob.FindAllStringSubmatch(d.Text, -1) {
+			seen++
+			job := forecasttest.TrainingJob(m[2], "", "", 1, 2)
+			for name, template := range map[string]func() (corev1.PodTemplateSpec, error){"master": job.MasterTemplate, "worker": job.WorkerTemplate} {
+				pod, err := template()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if pod.Labels[m[1]] != m[2] {
+					t.Errorf("%s: -l %s=%s does not find the %s, whose labels are %v", d.Path, m[1], m[2], name, pod.Labels)
+				}
+			}
+		}
+	}
+	if seen == 0 {
+		t.Error("no document lists master and workers")
+	}
 }

@@ -244,6 +244,25 @@ func TestAPodFailsAtItsActiveDeadline(t *testing.T) {
 	}
 }
 
+func TestAConditionIsAsOldAsItsLastChange(t *testing.T) {
+	pod := testPod(corev1.RestartPolicyAlways, "a")
+	l := newLifecycle(pod, epoch)
+	ready := func(after time.Duration) corev1.PodCondition {
+		pod.Status = podStatus(l, podAddresses{hostIP: hostIP, podIP: "127.0.1.1"}, pod.Status.Conditions, epoch.Add(after))
+		at := slices.IndexFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady })
+		return pod.Status.Conditions[at]
+	}
+	if c := ready(0); c.Status != corev1.ConditionFalse || !c.LastTransitionTime.Time.Equal(epoch) {
+		t.Fatalf("before its container runs: %+v", c)
+	}
+	run(l, epoch.Add(5*time.Second))
+	for _, after := range []time.Duration{5 * time.Second, 9 * time.Second} {
+		if c := ready(after); c.Status != corev1.ConditionTrue || !c.LastTransitionTime.Time.Equal(epoch.Add(5*time.Second)) {
+			t.Errorf("after %s: %+v; want ready since 5s", after, c)
+		}
+	}
+}
+
 func TestReboot(t *testing.T) {
 	ran := func(policy corev1.RestartPolicy) *corev1.Pod {
 		pod := testPod(policy, "a")

@@ -69,6 +69,10 @@ func TestTheLifeOfAWorkload(t *testing.T) {
 	if stats := w.Status.SchedulingStats.Evictions; len(stats) != 1 || stats[0].Count != 2 {
 		t.Errorf("evictions %+v", stats)
 	}
+	workload.Release(w, noon.Add(31*time.Second))
+	if past := *w.Status.AccumulatedPastExecutionTimeSeconds; past != 12+11 {
+		t.Errorf("it ran for %d seconds, want those of both times", past)
+	}
 	if !workload.Finish(w, kueue.WorkloadFinishedReasonSucceeded, "done", noon) || workload.Finish(w, kueue.WorkloadFinishedReasonFailed, "again", noon) {
 		t.Error("a workload finishes once")
 	}
