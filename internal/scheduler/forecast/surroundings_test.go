@@ -144,6 +144,16 @@ func TestAJobBeyondItsBackoffLimitFailsWithAllItsPods(t *testing.T) {
 	assertText(t, forecast.Run(s, nil, batchJob(t, "{template: {spec: {priorityClassName: high}}}")), "Job frail recreates it")
 }
 
+func TestAPodWaitsForTheVictimThatTakesLongestToStop(t *testing.T) {
+	for _, graces := range [][2]int64{{60, 10}, {10, 60}} {
+		s := oneNode("4", forecasttest.Pod("low-1", "node-1", "2", 1000, 0), forecasttest.Pod("low-2", "node-1", "2", 1000, 1))
+		for i := range graces {
+			s.Pods[i].Spec.TerminationGracePeriodSeconds = &graces[i]
+		}
+		assertText(t, forecast.Run(s, nil, batchJob(t, "{template: {spec: {priorityClassName: high}}}")), "(grace period 1m0s)")
+	}
+}
+
 func TestAGangMayEvictMoreThanABudgetAllowsWhenItsControllerIsLate(t *testing.T) {
 	s := full()
 	for _, pod := range s.Pods {

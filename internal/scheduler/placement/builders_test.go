@@ -69,6 +69,8 @@ func labelledAs(app string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Labels = map[string]string{"app": app} }
 }
 
+func going(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: began} }
+
 func withPort(port int32) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: port}} }
 }

@@ -97,6 +97,11 @@ func TestTheNodeIsTheOneWithTheHighestScore(t *testing.T) {
 		"less is taken of one":             {nodes("a", "b").at("a").runs("x", 0, "1"), nil, "b"},
 		"a taint is better avoided":        {nodes("a", "b").at("a").with(func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: "spot", Effect: "PreferNoSchedule"}} }), nil, "b"},
 		"a preferred label outweighs room": {nodes("a", "b").at("a").with(ssd).runs("x", 0, "2"), []func(*corev1.Pod){prefersSSD}, "a"},
+		"of its kind one is going there, which no longer counts for the spread": {
+			nodes("a", "b").at("a").with(zoned("y")).runs("x", 0, "1", labelledAs("spread"), going).at("b").with(zoned("z")).runs("y", 0, "1", labelledAs("spread")),
+			[]func(*corev1.Pod){spreadOver("zone", 1)},
+			"a",
+		},
 		"its image is on the node": {nodes("a", "b").at("b").with(func(n *corev1.Node) {
 			n.Status.Images = []corev1.ContainerImage{{Names: []string{"big:latest"}, SizeBytes: 2 << 30}}
 		}), []func(*corev1.Pod){func(p *corev1.Pod) { p.Spec.Containers[0].Image = "big" }}, "b"},
