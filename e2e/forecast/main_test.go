@@ -46,7 +46,7 @@ func run(m *testing.M) int {
 			Name: "gpu", Count: 1, CPU: "16", Memory: "60Gi", Resources: map[string]string{"nvidia.com/gpu": "4"},
 			Labels: map[string]string{"cloud.google.com/gke-accelerator": "nvidia-tesla-t4"}, Taints: []string{"nvidia.com/gpu=present:NoSchedule"},
 		}),
-		simcluster.Image(controlplane.AnyImage, controlplane.HostImage), simcluster.Queueing(),
+		simcluster.Image(controlplane.AnyImage, controlplane.HostImage), simcluster.Kueue(),
 		simcluster.PodSecurity("baseline"),
 	}
 	for lane := range lanes {

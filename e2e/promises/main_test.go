@@ -40,7 +40,7 @@ func run(m *testing.M) int {
 				Labels: map[string]string{"cloud.google.com/gke-accelerator": "nvidia-tesla-t4"}, Taints: []string{"nvidia.com/gpu=present:NoSchedule"},
 			}),
 			simcluster.Image(controlplane.AnyImage, controlplane.HostImage), simcluster.Image("elastic-trainer", trainer),
-			simcluster.Image("ghcr.io/elastic-training/elastic-trainer", trainer), simcluster.Queueing(),
+			simcluster.Image("ghcr.io/elastic-training/elastic-trainer", trainer), simcluster.Kueue(),
 		)
 	})
 }

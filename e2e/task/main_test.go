@@ -37,7 +37,7 @@ func run(m *testing.M) int {
 			simcluster.NodeGroup(controlplane.NodeGroup{
 				Name: "t4", Count: 1, CPU: "8", Memory: "30Gi", Labels: map[string]string{gke: "nvidia-tesla-t4"}, Resources: map[string]string{"nvidia.com/gpu": "4"},
 			}),
-			simcluster.Image(controlplane.AnyImage, controlplane.HostImage), simcluster.Image("elastic-trainer", trainer), simcluster.Queueing(), simcluster.PodSecurity("baseline"),
+			simcluster.Image(controlplane.AnyImage, controlplane.HostImage), simcluster.Image("elastic-trainer", trainer), simcluster.Kueue(), simcluster.PodSecurity("baseline"),
 		)
 	})
 }

@@ -43,6 +43,6 @@ func run(m *testing.M) int {
 	return program.WithTrainer(func(path string) int {
 		trainer = path
 		return simcluster.Main(m, &cluster, group(stable, 2), group(volatile, 2),
-			simcluster.Image(image, trainer), simcluster.Image(idler, sleep), simcluster.Queueing(), simcluster.PodSecurity("baseline"))
+			simcluster.Image(image, trainer), simcluster.Image(idler, sleep), simcluster.Kueue(), simcluster.PodSecurity("baseline"))
 	})
 }

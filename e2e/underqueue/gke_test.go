@@ -29,7 +29,7 @@ func TestTheExampleForGKEKeepsMastersOnMachinesThatStayAndGoesOnWithoutASpotMach
 	t4 := pool("t4", 1, map[string]string{"cloud.google.com/gke-accelerator": "nvidia-tesla-t4"}, gpu+"=present:NoSchedule")
 	t4.CPU, t4.AllocatableCPU, t4.Memory, t4.Resources = "16", "15.89", "60Gi", map[string]string{gpu: "4"}
 	gke := simcluster.Start(t, simcluster.NodeGroup(pool("default-pool", 1, nil)), simcluster.NodeGroup(spot), simcluster.NodeGroup(t4),
-		simcluster.Image(image, trainer), simcluster.Image(hostImage, controlplane.HostImage), simcluster.Queueing())
+		simcluster.Image(image, trainer), simcluster.Image(hostImage, controlplane.HostImage), simcluster.Kueue())
 	a := acting{place: onGKE(t, gke)}
 	plugin(t, a.token())
 	admin, err := gke.Config()

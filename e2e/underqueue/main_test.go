@@ -36,7 +36,7 @@ func run(m *testing.M) int {
 	}
 	return program.WithTrainer(func(path string) int {
 		trainer = path
-		return simcluster.Main(m, &cluster, simcluster.Nodes(2, "8", "32Gi"), simcluster.Image(image, trainer), simcluster.Image("debian", controlplane.HostImage), simcluster.Queueing(), simcluster.PodSecurity("baseline"),
+		return simcluster.Main(m, &cluster, simcluster.Nodes(2, "8", "32Gi"), simcluster.Image(image, trainer), simcluster.Image("debian", controlplane.HostImage), simcluster.Kueue(), simcluster.PodSecurity("baseline"),
 			simcluster.AuditPolicy(filepath.Join("testdata", "audit.yaml")))
 	})
 }
