@@ -281,6 +281,13 @@ func TestInferredTypes(t *testing.T) {
 			t.Errorf("%v, want %s", features, want)
 		}
 	})
+	t.Run("a word below whole numbers makes the column text", func(t *testing.T) {
+		for _, text := range []string{"a\n1\nx\n", "a\n1.5\nx\n", "a\nx\n1\n"} {
+			if features, ok := infer(t, text, table.Options{}).Features(); ok {
+				t.Errorf("%q has the features %v, want text", text, features)
+			}
+		}
+	})
 	t.Run("columns that are given for a feature become one, of the type that has room for all", func(t *testing.T) {
 		schema := infer(t, "l,w,species\n1,2.5,a\n3,4,b\n", table.Options{
 			Columns: map[string][]string{"size": {"w", "l"}}, Words: map[string][]string{"species": {"b", "a"}},
