@@ -49,6 +49,24 @@ func TestADeletionComesAfterTheCreationThatIsUnderWay(t *testing.T) {
 	}
 }
 
+func TestTheNextMasterLearnsTheHighestWorkerNumberThatWasEverUsed(t *testing.T) {
+	s := newServer(t)
+	l := startLauncher(t, s)
+	for _, worker := range []int{3, 1, 5, 4} {
+		l.Create(worker, false)
+		eventually.True(t, "its pod", func() bool { return s.has("pods/" + trainingjob.WorkerName("digits", worker)) })
+	}
+	l.Close()
+	next, _, last, err := Start(t.Context(), s.cluster, "10.0.0.1:50001", quiet())
+	if err != nil {
+		t.Fatal(err)
+	}
+	next.Close()
+	if last != 5 {
+		t.Errorf("the highest number is %d, want 5", last)
+	}
+}
+
 func TestAPodThatNeverWasIsReportedAsEnded(t *testing.T) {
 	s := newServer(t)
 	l := startLauncher(t, s)

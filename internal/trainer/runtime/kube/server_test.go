@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"path"
@@ -129,6 +130,21 @@ func (s *server) wait(method, resource string) (received <-chan struct{}, releas
 	return waits, sync.OnceFunc(func() { close(released) })
 }
 
+// annotate carries out what tests read of a merge patch: it sets annotations.
+func (s *server) annotate(o object, patch []byte) {
+	var set struct{ Metadata metav1.ObjectMeta }
+	if err := json.Unmarshal(patch, &set); err != nil {
+		s.Error(err)
+		return
+	}
+	annotations := maps.Clone(o.GetAnnotations())
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	maps.Copy(annotations, set.Metadata.Annotations)
+	o.SetAnnotations(annotations)
+}
+
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -155,6 +171,9 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.merges[where] = append(s.merges[where], string(body))
 	}
 	have := s.objects[where]
+	if r.Method == http.MethodPatch && have != nil {
+		s.annotate(have, body)
+	}
 	switch {
 	case r.Method == http.MethodGet && name == "":
 		selector, err := labels.Parse(r.URL.Query().Get("labelSelector"))
@@ -183,7 +202,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		o.SetResourceVersion(strconv.Itoa(s.version))
 		s.objects[where] = o
 		s.answer(w, http.StatusOK, s.typed(resource, o))
-	default: // GET, and PATCH, whose effect no test reads
+	default: // GET, and PATCH
 		s.answer(w, http.StatusOK, s.typed(resource, have))
 	}
 }
