@@ -96,11 +96,11 @@ func about(app, key string) corev1.PodAffinityTerm {
 	return corev1.PodAffinityTerm{TopologyKey: key, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}}
 }
 
-func spreadOver(key string, skew int32) func(*corev1.Pod) {
+func spreadOver(key string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		p.Labels = map[string]string{"app": "spread"}
 		p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
-			TopologyKey: key, MaxSkew: skew, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: &metav1.LabelSelector{MatchLabels: p.Labels},
+			TopologyKey: key, MaxSkew: 1, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: &metav1.LabelSelector{MatchLabels: p.Labels},
 		}}
 	}
 }
@@ -121,7 +121,7 @@ func anyPod(t *rapid.T, name string) *corev1.Pod {
 	case 2:
 		drawnTo(rapid.SampledFrom([]string{"a", "b"}).Draw(t, "to"), rapid.SampledFrom([]string{corev1.LabelHostname, "zone"}).Draw(t, "key"))(p)
 	case 3:
-		spreadOver("zone", 1)(p)
+		spreadOver("zone")(p)
 	}
 	return p
 }

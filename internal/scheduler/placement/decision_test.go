@@ -47,8 +47,8 @@ func TestEveryFilterReportsWhyItRejectsANode(t *testing.T) {
 		"what runs is repelled by it":               {nodes("a").at("a").runs("x", 0, "1", repelledBy("web", corev1.LabelHostname)), pod("1", labelledAs("web")), "node(s) didn't satisfy existing pods anti-affinity rules"},
 		"what it is drawn to runs elsewhere":        {nodes("a", "b").at("b").runs("x", 0, "1", labelledAs("web")), pod("1", drawnTo("web", corev1.LabelHostname)), "node(s) didn't match pod affinity rules"},
 		"the first of its kind may go anywhere":     {nodes("a"), pod("1", labelledAs("web"), drawnTo("web", corev1.LabelHostname)), ""},
-		"its zone has more of its kind than others": {nodes("a", "b").at("a").with(zone).runs("x", 0, "1", labelledAs("spread")).at("b").with(func(n *corev1.Node) { n.Labels["zone"] = "b" }), pod("1", spreadOver("zone", 1)), "node(s) didn't match pod topology spread constraints"},
-		"the node has no zone to spread over":       {nodes("a"), pod("1", spreadOver("zone", 1)), "node(s) didn't match pod topology spread constraints (missing required label)"},
+		"its zone has more of its kind than others": {nodes("a", "b").at("a").with(zone).runs("x", 0, "1", labelledAs("spread")).at("b").with(func(n *corev1.Node) { n.Labels["zone"] = "b" }), pod("1", spreadOver("zone")), "node(s) didn't match pod topology spread constraints"},
+		"the node has no zone to spread over":       {nodes("a"), pod("1", spreadOver("zone")), "node(s) didn't match pod topology spread constraints (missing required label)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := New(test.cluster.Snapshot)
@@ -99,7 +99,7 @@ func TestTheNodeIsTheOneWithTheHighestScore(t *testing.T) {
 		"a preferred label outweighs room": {nodes("a", "b").at("a").with(ssd).runs("x", 0, "2"), []func(*corev1.Pod){prefersSSD}, "a"},
 		"of its kind one is going there, which no longer counts for the spread": {
 			nodes("a", "b").at("a").with(zoned("y")).runs("x", 0, "1", labelledAs("spread"), going).at("b").with(zoned("z")).runs("y", 0, "1", labelledAs("spread")),
-			[]func(*corev1.Pod){spreadOver("zone", 1)},
+			[]func(*corev1.Pod){spreadOver(corev1.LabelTopologyZone)},
 			"a",
 		},
 		"its image is on the node": {nodes("a", "b").at("b").with(func(n *corev1.Node) {
