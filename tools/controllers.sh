@@ -24,14 +24,15 @@ for name in "$@"; do
     source=$(dir sigs.k8s.io/kueue)
     manifests kueue "$source/config/default"
     # Where the metrics' certificate lies is the one thing that no option of Kueue's program changes. The program is built
-    # from its own source, with that line changed, through an overlay: nothing of it is copied into this repository.
+    # from its own source, with that line changed, through an overlay: nothing of it is copied into this repository. A
+    # file that ended in .go would be a package of this module.
     # shellcheck disable=SC2016
-    sed 's|metricsCertPath := "/etc/kueue/metrics/certs"|metricsCertPath := os.Getenv("KUEUE_METRICS_CERTIFICATES")|' "$source/cmd/kueue/main.go" >"$out/main.go"
-    if [ "$(diff "$source/cmd/kueue/main.go" "$out/main.go" | grep -c '^>')" != 1 ]; then
+    sed 's|metricsCertPath := "/etc/kueue/metrics/certs"|metricsCertPath := os.Getenv("KUEUE_METRICS_CERTIFICATES")|' "$source/cmd/kueue/main.go" >"$out/main.go.txt"
+    if [ "$(diff "$source/cmd/kueue/main.go" "$out/main.go.txt" | grep -c '^>')" != 1 ]; then
       echo "controllers.sh: $source/cmd/kueue/main.go no longer says where the metrics' certificate is as version v0.19.2 does" >&2
       exit 1
     fi
-    printf '{"Replace": {"%s": "%s"}}\n' "$PWD/$module/kueue/main.go" "$out/main.go" >"$out/overlay.json"
+    printf '{"Replace": {"%s": "%s"}}\n' "$PWD/$module/kueue/main.go" "$out/main.go.txt" >"$out/overlay.json"
     GOFLAGS="$GOFLAGS -overlay=$out/overlay.json" tools/build.sh "$module" controllers/kueue/manager ./kueue -ldflags '-s -w'
     ;;
   jobset)
