@@ -64,8 +64,8 @@ label:rack=r1+r2, the first half of the nodes gets r1 and the second half r2.
 
 --kueue runs Kueue beside the control plane, and --controllers JobSet, Kubeflow Trainer,
 LeaderWorkerSet and KubeRay, each the project's own program with its own CRDs and
-webhooks. They are built by "make controllers". Kueue's configuration is in the ConfigMap kueue-manager-config in
-kueue-system; --kueue-config starts it with another.`,
+webhooks. They are built by "make controllers". Kueue's configuration is in the
+ConfigMap kueue-manager-config in kueue-system; --kueue-config starts it with another.`,
 		Example: `  export $(simcluster up)
   simcluster up --nodes 5 --cpu 8 --allocatable-cpu 7.91 --memory 30Gi
   simcluster up --node-group name=cpu,count=2,cpu=4 \

@@ -206,9 +206,9 @@ type journal struct {
 func shell(t *testing.T, script string) (*process, journal) {
 	j := journal{starts: make(chan int, 100), deaths: make(chan error, 100)}
 	return &process{
-		name:       "-c",
+		name:       "program",
 		executable: "/bin/sh",
-		arguments:  []string{script},
+		arguments:  []string{"-c", script},
 		log:        filepath.Join(t.TempDir(), "log"),
 		stopGrace:  10 * time.Second,
 		started:    func(_ string, pid int) { j.starts <- pid },
