@@ -4,7 +4,6 @@ import (
 	"os"
 	"testing"
 
-	"github.com/elastic-training/terraform-provider-elastic/e2e/program"
 	"github.com/elastic-training/terraform-provider-elastic/e2e/truth"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/addon"
@@ -26,24 +25,17 @@ func nodes() []simcluster.Option {
 func newKueueStage(t *testing.T) *truth.Stage {
 	t.Helper()
 	controllers := addon.Built(addon.Find(os.Getenv(simcluster.BinaryVariable)))
-	cluster := simcluster.Start(t, append(nodes(), simcluster.Kueue(), simcluster.Controllers(controllers...))...)
-	simulator, err := program.Simulator(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	stage, stop, err := truth.NewStage(t.Context(), cluster, simulator)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(stop)
-	return stage
+	return stageOn(t, simcluster.Kueue(), simcluster.Controllers(controllers...))
 }
 
 // TestSituationsWithTheRealKueueTurnOutAsForecast draws $ELASTIC_TRUTH situations with queues and plays them with the
 // controllers of Kueue and other projects.
 func TestSituationsWithTheRealKueueTurnOutAsForecast(t *testing.T) {
 	stage := newKueueStage(t)
-	r := &round{t: t, seeds: chosen(t), shrinks: number(t, "ELASTIC_TRUTH_SHRINK", shrunk), tally: &truth.Tally{}, generate: truth.GenerateKueue}
+	r := &round{
+		t: t, seeds: chosen(t), shrinks: number(t, "ELASTIC_TRUTH_SHRINK", shrunk),
+		tally: &truth.Tally{}, generate: truth.GenerateKueue,
+	}
 	for r.plays(stage) {
 		stage = newKueueStage(t)
 	}

@@ -13,10 +13,15 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/simcluster"
 )
 
-// newStage starts the cluster of all situations.
+// newStage starts the cluster of all situations, with our own engine in Kueue's place.
 func newStage(t *testing.T) *truth.Stage {
 	t.Helper()
-	cluster := simcluster.Start(t, append(nodes(), simcluster.Queueing())...)
+	return stageOn(t, simcluster.Queueing())
+}
+
+func stageOn(t *testing.T, queueing ...simcluster.Option) *truth.Stage {
+	t.Helper()
+	cluster := simcluster.Start(t, append(nodes(), queueing...)...)
 	simulator, err := program.Simulator(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)

@@ -62,15 +62,27 @@ const certificateVariable = "KUEUE_METRICS_CERTIFICATES"
 // of the others when it starts.
 func All() []Addon {
 	return []Addon{
-		{Name: JobSet, Namespace: "jobset-system", ServiceAccount: "jobset-controller-manager", configMap: "jobset-manager-config", configure: configure},
-		{Name: LWS, Namespace: "lws-system", ServiceAccount: "lws-controller-manager", configMap: "lws-manager-config", configure: configure},
-		{Name: Trainer, Namespace: "kubeflow-system", ServiceAccount: "kubeflow-trainer-controller-manager", configMap: "kubeflow-trainer-config", configure: configureTrainer},
+		{
+			Name: JobSet, Namespace: "jobset-system", ServiceAccount: "jobset-controller-manager",
+			configMap: "jobset-manager-config", configure: configure,
+		},
+		{
+			Name: LWS, Namespace: "lws-system", ServiceAccount: "lws-controller-manager",
+			configMap: "lws-manager-config", configure: configure,
+		},
+		{
+			Name: Trainer, Namespace: "kubeflow-system", ServiceAccount: "kubeflow-trainer-controller-manager",
+			configMap: "kubeflow-trainer-config", configure: configureTrainer,
+		},
 		{
 			Name: KubeRay, Namespace: "default", ServiceAccount: "kuberay-operator", flags: kubeRayFlags,
 			// The containers on an embedded cluster do not run Ray: nothing would answer the probes that are added.
 			environment: []string{"ENABLE_PROBES_INJECTION=false", "ENABLE_INIT_CONTAINER_INJECTION=false"},
 		},
-		{Name: Kueue, Namespace: "kueue-system", ServiceAccount: "kueue-controller-manager", configMap: "kueue-manager-config", configure: configureKueue},
+		{
+			Name: Kueue, Namespace: "kueue-system", ServiceAccount: "kueue-controller-manager",
+			configMap: "kueue-manager-config", configure: configureKueue,
+		},
 	}
 }
 
@@ -103,7 +115,8 @@ func Built(dir string) []string {
 
 // User is who the add-on is for the API server: its ServiceAccount.
 func (a Addon) User() (name string, groups []string) {
-	return "system:serviceaccount:" + a.Namespace + ":" + a.ServiceAccount, []string{"system:serviceaccounts", "system:serviceaccounts:" + a.Namespace}
+	const accounts = "system:serviceaccounts"
+	return "system:serviceaccount:" + a.Namespace + ":" + a.ServiceAccount, []string{accounts, accounts + ":" + a.Namespace}
 }
 
 // Command is how the add-on's program is run: its arguments, and what its environment has besides the supervisor's. config
@@ -138,7 +151,8 @@ func (a Addon) Program(dir string) (string, error) {
 	program := filepath.Join(dir, a.Name, "manager")
 	switch _, err := os.Stat(program); {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", fmt.Errorf("%s is not built: there is no %s; run `make controllers` in a checkout of simcluster, and set $%s to its bin/controllers if this is another simcluster", a.Name, program, DirVariable)
+		return "", fmt.Errorf("%s is not built: there is no %s; run `make controllers` in a checkout of simcluster, "+
+			"and set $%s to its bin/controllers if this is another simcluster", a.Name, program, DirVariable)
 	case err != nil:
 		return "", fmt.Errorf("the program of %s: %w", a.Name, err)
 	}
@@ -165,7 +179,8 @@ func ReadSettings(path string, gates []string) (Settings, error) {
 			return Settings{}, fmt.Errorf("configuration %q: %w", path, err)
 		}
 		if kind := settings.Config["kind"]; kind != "Configuration" {
-			return Settings{}, fmt.Errorf("configuration %q: its kind is %v, not Configuration; it is the file that Kueue's ConfigMap kueue-manager-config has as %s", path, kind, configKey)
+			return Settings{}, fmt.Errorf("configuration %q: its kind is %v, not Configuration; "+
+				"it is the file that Kueue's ConfigMap kueue-manager-config has as %s", path, kind, configKey)
 		}
 	}
 	for _, gate := range gates {
@@ -177,7 +192,8 @@ func ReadSettings(path string, gates []string) (Settings, error) {
 		settings.Gates[name] = value
 	}
 	if settings.Gates[visibility] || section(settings.Config, "featureGates")[visibility] == true {
-		return Settings{}, fmt.Errorf("feature gate %s: the aggregated API needs a Service, and Kueue runs outside the cluster here", visibility)
+		return Settings{}, fmt.Errorf("feature gate %s: the aggregated API needs a Service, "+
+			"and Kueue runs outside the cluster here", visibility)
 	}
 	return settings, nil
 }
@@ -215,7 +231,10 @@ func configure(config map[string]any, endpoint Endpoint) {
 }
 
 func kubeRayFlags(endpoint Endpoint) []string {
-	return []string{"--enable-leader-election=false", "--metrics-addr=0", "--health-probe-bind-address=" + loopback(endpoint.HealthPort)}
+	return []string{
+		"--enable-leader-election=false", "--metrics-addr=0",
+		"--health-probe-bind-address=" + loopback(endpoint.HealthPort),
+	}
 }
 
 func loopback(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }

@@ -84,7 +84,7 @@ func endpoint() Endpoint {
 
 func adapted(t *testing.T, settings Settings) ([]*unstructured.Unstructured, map[string]any) {
 	t.Helper()
-	objects, err := parse([]byte(manifests))
+	objects, err := ParseManifests([]byte(manifests))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +218,7 @@ func TestAFeatureGateWithoutAValueIsRefused(t *testing.T) {
 }
 
 func TestManifestsOfAnotherProjectAreRefused(t *testing.T) {
-	objects, err := parse([]byte(manifests))
+	objects, err := ParseManifests([]byte(manifests))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,15 +22,15 @@ func (a Addon) Manifests(dir string) ([]*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the manifests of %s: %w", a.Name, err)
 	}
-	objects, err := parse(text)
+	objects, err := ParseManifests(text)
 	if err != nil {
 		return nil, fmt.Errorf("the manifests of %s, %s: %w", a.Name, path, err)
 	}
 	return objects, nil
 }
 
-// parse reads a stream of YAML documents.
-func parse(text []byte) ([]*unstructured.Unstructured, error) {
+// ParseManifests reads a stream of YAML documents.
+func ParseManifests(text []byte) ([]*unstructured.Unstructured, error) {
 	const sniffed = 4096 // bytes in which the decoder looks for JSON
 	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), sniffed)
 	var objects []*unstructured.Unstructured
@@ -50,8 +50,11 @@ func parse(text []byte) ([]*unstructured.Unstructured, error) {
 }
 
 // Adapt changes manifests for a process on this machine, in place, and returns what of them is to be applied and the
-// configuration for the process, which is nil for an add-on that takes flags. authority is the certificate, in PEM, of who signed that of the webhooks.
-func (a Addon) Adapt(objects []*unstructured.Unstructured, settings Settings, authority []byte, endpoint Endpoint) (apply []*unstructured.Unstructured, configuration []byte, err error) {
+// configuration for the process, which is nil for an add-on that takes flags. authority is the certificate, in PEM, of who
+// signed that of the webhooks.
+func (a Addon) Adapt(
+	objects []*unstructured.Unstructured, settings Settings, authority []byte, endpoint Endpoint,
+) (apply []*unstructured.Unstructured, configuration []byte, err error) {
 	for _, object := range objects {
 		switch object.GetKind() {
 		case "Deployment", "Service", "APIService", "Secret":

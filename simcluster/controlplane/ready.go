@@ -44,18 +44,14 @@ func etcdListens(layout Layout) condition {
 	}}
 }
 
-// namespacesExist is what the API server makes by itself, a moment after it says that it is ready.
-func namespacesExist(client kubernetes.Interface) condition {
-	return condition{"the namespace default and the system's priority classes exist", func(ctx context.Context) error {
+// clusterConditions are what distinguishes a cluster that can be used from one that merely answers. The first needs the API
+// server alone.
+func clusterConditions(client kubernetes.Interface, config Config, nodes []string) []condition {
+	beginnings := condition{"the namespace default and the system's priority classes exist", func(ctx context.Context) error {
 		_, errNamespace := client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceDefault, metav1.GetOptions{})
 		_, errClass := client.SchedulingV1().PriorityClasses().Get(ctx, "system-node-critical", metav1.GetOptions{})
 		return errors.Join(errNamespace, errClass)
 	}}
-}
-
-// clusterConditions are what distinguishes a cluster that can be used from one that merely answers.
-func clusterConditions(client kubernetes.Interface, config Config, nodes []string) []condition {
-	beginnings := namespacesExist(client)
 	if config.SchedulerOnly {
 		return []condition{beginnings}
 	}

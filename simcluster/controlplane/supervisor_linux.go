@@ -199,18 +199,19 @@ func (s *supervisor) start(ctx context.Context, ports Ports) error {
 			s.launch(name, ports)
 		}
 	}
+	conditions := append(clusterConditions(client, s.Config, s.Config.NodeNames()), serversReady(probe, s.Config, ports)...)
+	// The first is what add-ons are installed into.
+	if err := s.await(ctx, conditions[0]); err != nil {
+		return err
+	}
 	for _, a := range s.addons {
-		if err := s.await(ctx, namespacesExist(client)); err != nil {
-			return err
-		}
 		if err := a.install(ctx, s.Layout, ports.Addons[a.Name]); err != nil {
 			return fmt.Errorf("installing %s: %w", a.Name, err)
 		}
 		s.progress("%s is installed", a.Name)
 		s.launch(a.Name, ports)
 	}
-	conditions := append(clusterConditions(client, s.Config, s.Config.NodeNames()), serversReady(probe, s.Config, ports)...)
-	for _, condition := range conditions {
+	for _, condition := range conditions[1:] {
 		if err := s.await(ctx, condition); err != nil {
 			return err
 		}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/elastic-training/terraform-provider-elastic/simcluster/addon"
 )
 
 // manifests are as small as a release's can be.
@@ -110,7 +112,7 @@ func TestAnArchiveThatIsNotThereIsNamed(t *testing.T) {
 
 func parsed(t *testing.T, text string) []*unstructured.Unstructured {
 	t.Helper()
-	objects, err := parse([]byte(text))
+	objects, err := addon.ParseManifests([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}

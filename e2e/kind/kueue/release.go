@@ -3,7 +3,6 @@
 package kueue
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +13,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/elastic-training/terraform-provider-elastic/simcluster/addon"
 )
 
 // Version is the release that is downloaded where no local copy is named.
@@ -57,7 +57,7 @@ func Find(ctx context.Context) (Release, error) {
 	if err != nil {
 		return Release{}, err
 	}
-	if release.Objects, err = parse(text); err != nil {
+	if release.Objects, err = addon.ParseManifests(text); err != nil {
 		return Release{}, fmt.Errorf("%s: %w", manifestsURL, err)
 	}
 	return release, nil
@@ -79,7 +79,7 @@ func readFiles(path string) ([]*unstructured.Unstructured, error) {
 		if err != nil {
 			return nil, err
 		}
-		more, err := parse(text)
+		more, err := addon.ParseManifests(text)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
@@ -89,26 +89,6 @@ func readFiles(path string) ([]*unstructured.Unstructured, error) {
 		return nil, fmt.Errorf("%s holds no manifests", path)
 	}
 	return objects, nil
-}
-
-// parse reads a stream of YAML documents.
-func parse(text []byte) ([]*unstructured.Unstructured, error) {
-	const sniffed = 4096 // bytes in which the decoder looks for JSON
-	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), sniffed)
-	var objects []*unstructured.Unstructured
-	for {
-		object := &unstructured.Unstructured{}
-		err := decoder.Decode(&object.Object)
-		if errors.Is(err, io.EOF) {
-			return objects, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("document %d: %w", len(objects)+1, err)
-		}
-		if len(object.Object) > 0 {
-			objects = append(objects, object)
-		}
-	}
 }
 
 const (
