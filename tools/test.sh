@@ -72,6 +72,8 @@ all)
     run "$name" "$module" 0 "$(list "$module")" -timeout 40m || failed+=("$name")
   done
   run e2e e2e "$RERUNS" "$(list e2e "$longest"; list e2e -v "$longest")" -timeout 40m || failed+=(e2e)
+  # The one module that compiles Kueue, which takes minutes the first time: not in the quick tier.
+  run kueuedecisions e2e/kueuedecisions 0 "$(list e2e/kueuedecisions)" -timeout 40m || failed+=(kueuedecisions)
   ;;
 *)
   echo "test.sh: unknown tier $tier" >&2

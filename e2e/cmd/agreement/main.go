@@ -28,6 +28,7 @@ func main() {
 	flag.StringVar(&o.recordings, "recordings", "", "recordings of Kueue: a file or a directory (default those of the repository)")
 	flag.StringVar(&o.output, "output", "-", "file to write; - for standard output")
 	flag.BoolVar(&o.totals, "totals", false, "compare with kube-scheduler only, and write one row with the totals, for -older")
+	flag.StringVar(&o.inProcess, "kueue", "", "file with the part of the page about Kueue's own scheduler, by the command of this name in e2e/kueuedecisions")
 	flag.StringVar(&o.older, "older", "", "file with the rows of comparisons with older versions of kube-scheduler")
 	flag.Usage = func() {
 		fmt.Fprintln(flag.CommandLine.Output(), "Compare the engine with kube-scheduler and with recordings of Kueue, and write a page with the counts.\n\nFlags:")
@@ -44,9 +45,9 @@ func main() {
 }
 
 type options struct {
-	root, recordings, output, older string
-	first, seeds                    uint64
-	totals                          bool
+	root, recordings, output, older, inProcess string
+	first, seeds                               uint64
+	totals                                     bool
 }
 
 // errDifferent is the result of a comparison with differences; the page names their number.
@@ -68,12 +69,18 @@ func (o options) run(ctx context.Context) error {
 	if o.totals {
 		return o.finish(p.row(), p.differences())
 	}
-	if o.older != "" {
-		rows, err := os.ReadFile(o.older)
+	for _, part := range []struct {
+		file string
+		text *string
+	}{{o.older, &p.older}, {o.inProcess, &p.inProcess}} {
+		if part.file == "" {
+			continue
+		}
+		text, err := os.ReadFile(part.file)
 		if err != nil {
 			return err
 		}
-		p.older = string(rows)
+		*part.text = string(text)
 	}
 	if p.kueue, p.release, err = compareRecordings(o.recordings); err != nil {
 		return err

@@ -15,6 +15,7 @@ type page struct {
 	kueue        []replayed
 	release      string
 	older        string // rows of the table of older versions of kube-scheduler
+	inProcess    string // the part about Kueue's own scheduler
 }
 
 // row is the totals as a row of the table of older versions.
@@ -32,7 +33,7 @@ func (p *page) differences() int {
 	return n
 }
 
-// markdown is the page. The README repeats the two sentences with the totals.
+// markdown is the page. The README repeats the sentences with the totals.
 func (p *page) markdown() string {
 	var b strings.Builder
 	sum := p.scheduler.Sum()
@@ -76,8 +77,11 @@ The engine follows the rules of the cluster's version. With an older one, on as 
 		all.recordings, all.steps = all.recordings+f.recordings, all.steps+f.steps
 		all.equal, all.different = all.equal+f.equal, all.different+f.different
 	}
+	if p.inProcess != "" {
+		fmt.Fprintf(&b, "\n%s", p.inProcess)
+	}
 	fmt.Fprintf(&b, `
-## Kueue %s
+## Recordings of Kueue %s
 
 Recordings of a real Kueue are replayed. After each step (a workload is created or finishes, a queue changes) the events, the state of
 each workload and the usage of each queue must be those that were recorded. Steps whose result depends on timing are not compared.

@@ -16,12 +16,12 @@ import (
 // measureKueue compares the engine with Kueue's own scheduler, both in process and without writing to an API: twelve cycles
 // over 1,000 queues with 10,000 workloads and a topology of three levels over 5,000 nodes. Both must admit equally many.
 func measureKueue(ctx context.Context, o options) ([]figure, error) {
-	recorder := filepath.Join(o.root, "bin", "upstream", "recorder")
+	recorder := filepath.Join(o.root, "bin", "kueuerecord")
 	if _, err := os.Stat(recorder); err != nil {
-		return nil, errSkipped{"bin/upstream/recorder is not there; tools/record-kueue.sh </dev/null builds it of Kueue's sources"}
+		return nil, errSkipped{"bin/kueuerecord is not there; tools/build.sh e2e/kueuedecisions kueuerecord ./cmd/kueuerecord builds it, with Kueue"}
 	}
 	const queues, cycles = "1000", 12
-	draw := exec.CommandContext(ctx, "go", "-C", filepath.Join(o.root, "e2e"), "run", "./cmd/kueuescenarios", "-large", queues)
+	draw := exec.CommandContext(ctx, "go", "-C", filepath.Join(o.root, "e2e", "kueuedecisions"), "run", "./cmd/kueuescenarios", "-large", queues)
 	draw.Stderr = o.log
 	text, err := draw.Output()
 	if err != nil {

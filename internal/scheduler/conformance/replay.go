@@ -42,6 +42,7 @@ func replaySteps(s *Scenario, n int) ([]Outcome, error) {
 		r.now = r.now.Add(betweenSteps)
 		at := r.seconds(r.now)
 		r.events = []Event{}
+		r.resume()
 		refused := i < len(s.Outcomes) && s.Outcomes[i].Error != nil
 		if !refused {
 			if err := r.step(&s.Steps[i]); err != nil {
@@ -88,6 +89,8 @@ type replay struct {
 	order   []string
 	tracked map[string]*tracked
 	events  []Event
+	// backoff is how long workloads wait that were not ready in time, after the first time.
+	backoff time.Duration
 }
 
 // tracked is what the engine does not remember of a workload.
@@ -95,6 +98,9 @@ type tracked struct {
 	spec      quota.Workload
 	evictions map[string]int32
 	why       *Why
+	// late is how often it was evicted because its pods were not ready in time, and resumeAt when the backoff ends.
+	late     int
+	resumeAt time.Time
 }
 
 func newReplay(s *Scenario) (*replay, error) {
@@ -107,6 +113,9 @@ func newReplay(s *Scenario) (*replay, error) {
 		now:     time.Unix(0, 0).UTC(),
 		classes: map[string]int32{}, queues: map[string]kueue.ClusterQueueSpec{}, local: map[string]kueue.LocalQueueSpec{},
 		uids: map[string]string{}, tracked: map[string]*tracked{},
+	}
+	if w := s.WaitForPodsReady; w != nil {
+		r.backoff = time.Duration(w.BackoffBaseSeconds) * time.Second
 	}
 	for _, o := range s.Outcomes {
 		for name, w := range o.Workloads {
@@ -152,6 +161,9 @@ func newReplay(s *Scenario) (*replay, error) {
 
 func configOf(s *Scenario) quota.Config {
 	config := quota.Config{PriorityBoost: s.PriorityBoost}
+	if w := s.WaitForPodsReady; w != nil {
+		config.LateKeepPlace = w.Timestamp == "Creation"
+	}
 	if s.FairSharing != nil {
 		config.FairSharing = &quota.FairSharing{}
 		for _, strategy := range s.FairSharing.PreemptionStrategies {
@@ -210,12 +222,12 @@ func (r *replay) carryOut(d *quota.Decision) {
 			r.events = append(r.events, Event{Event: "Finished", Workload: d.Replaced.Name, Reason: kueue.WorkloadSliceReplaced})
 		}
 	case quota.Evict:
-		r.evicted(d.Workload.Name, Event{Reason: d.Reason}, d.Message)
+		r.evicted(d.Workload.Name, Event{Reason: d.Reason}, "", d.Message)
 	case quota.Preempt:
 		t.why = &Why{d.Reason, d.Message}
 		for _, target := range d.Targets {
 			if !target.Ongoing {
-				r.evicted(target.Workload.Name, Event{Reason: kueue.WorkloadEvictedByPreemption, PreemptionReason: target.Reason, By: d.Workload.Name}, target.Message)
+				r.evicted(target.Workload.Name, Event{Reason: kueue.WorkloadEvictedByPreemption, PreemptionReason: target.Reason, By: d.Workload.Name}, "", target.Message)
 			}
 		}
 	case quota.Wait:
@@ -223,12 +235,12 @@ func (r *replay) carryOut(d *quota.Decision) {
 	}
 }
 
-// evicted records an eviction and gives the quota back.
-func (r *replay) evicted(name string, e Event, message string) {
+// evicted records an eviction, which is counted with its underlying cause, and gives the quota back.
+func (r *replay) evicted(name string, e Event, cause, message string) {
 	e.Event, e.Workload = "Evicted", name
 	r.events = append(r.events, e)
 	t := r.tracked[name]
-	t.evictions[e.Reason]++
+	t.evictions[e.Reason+cause]++
 	t.why = &Why{kueue.WorkloadPending, message}
 	r.engine.Release(r.name(name))
 }

@@ -35,6 +35,8 @@ type Scenario struct {
 	Kueue string `json:"kueue,omitempty"`
 	// FairSharing is there when Kueue was configured for it.
 	FairSharing *FairSharing `json:"fairSharing,omitempty"`
+	// WaitForPodsReady is there when Kueue was configured for it, without blockAdmission.
+	WaitForPodsReady *WaitForPodsReady `json:"waitForPodsReady,omitempty"`
 	// PriorityBoost is true when Kueue's feature gate of this name was on.
 	PriorityBoost bool `json:"priorityBoost,omitempty"`
 	// Topologies, Nodes and Pods are there when it is about topology-aware scheduling.
@@ -62,6 +64,14 @@ func (s *Scenario) Family() string {
 // FairSharing is Kueue's fairSharing configuration.
 type FairSharing struct {
 	PreemptionStrategies []string `json:"preemptionStrategies,omitempty"`
+}
+
+// WaitForPodsReady is Kueue's waitForPodsReady.requeuingStrategy.
+type WaitForPodsReady struct {
+	// Timestamp is Eviction, the default, or Creation.
+	Timestamp string `json:"timestamp,omitempty"`
+	// BackoffBaseSeconds is how long a workload waits after its first eviction; each time, it waits twice as long.
+	BackoffBaseSeconds int32 `json:"backoffBaseSeconds"`
 }
 
 // Flavor is a ResourceFlavor.
@@ -138,6 +148,8 @@ const (
 	DeletePod   Op = "deletePod"   // Name
 	// UnhealthyNode: a node with pods of Target has failed (Name); one second later Kueue looks for another.
 	UnhealthyNode Op = "unhealthyNode"
+	// PodsNotReady: the pods of Target were not ready in time; nothing happens if it is not admitted.
+	PodsNotReady Op = "podsNotReady"
 )
 
 // Step is one thing that was done.
@@ -210,8 +222,8 @@ func (w *Workload) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// sets are the pod sets of a workload.
-func (w *Workload) sets() []PodSet {
+// Sets are the pod sets of a workload.
+func (w *Workload) Sets() []PodSet {
 	if len(w.PodSets) > 0 {
 		return w.PodSets
 	}
@@ -220,8 +232,8 @@ func (w *Workload) sets() []PodSet {
 	return []PodSet{one}
 }
 
-// submitted reads the workload of a submit step.
-func (s *Step) submitted() (w Workload, err error) {
+// Submitted reads the workload of a submit step.
+func (s *Step) Submitted() (w Workload, err error) {
 	if err := json.Unmarshal(s.Workload, &w); err != nil {
 		return w, fmt.Errorf("workload: %w", err)
 	}
@@ -231,8 +243,8 @@ func (s *Step) submitted() (w Workload, err error) {
 	return w, nil
 }
 
-// target reads the name of the workload that a step is about.
-func (s *Step) target() (name string, err error) {
+// Target reads the name of the workload that a step is about.
+func (s *Step) Target() (name string, err error) {
 	if err := json.Unmarshal(s.Workload, &name); err != nil || name == "" {
 		return "", fmt.Errorf("workload: want the name of one, got %s", s.Workload)
 	}
@@ -243,13 +255,13 @@ func (s *Step) target() (name string, err error) {
 func (s *Step) String() string {
 	switch s.Op {
 	case Submit:
-		if w, err := s.submitted(); err == nil {
+		if w, err := s.Submitted(); err == nil {
 			return fmt.Sprintf("%s %s", s.Op, w.Name)
 		}
 	case SubmitMany:
 		return fmt.Sprintf("%s of %d", s.Op, len(s.Workloads))
-	case Finish, SetActive, SetPriority, SetBoost, Resize, UnhealthyNode:
-		if name, err := s.target(); err == nil {
+	case Finish, SetActive, SetPriority, SetBoost, Resize, UnhealthyNode, PodsNotReady:
+		if name, err := s.Target(); err == nil {
 			return fmt.Sprintf("%s %s %s%s", s.Op, name, s.Value, s.PriorityClass)
 		}
 	case SetQuota:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -17,7 +18,7 @@ import (
 func (r *replay) step(s *Step) error {
 	switch s.Op {
 	case Submit:
-		w, err := s.submitted()
+		w, err := s.Submitted()
 		if err != nil {
 			return err
 		}
@@ -36,7 +37,7 @@ func (r *replay) step(s *Step) error {
 				return err
 			}
 		}
-	case Finish, SetActive, SetPriority, SetBoost, Resize, UnhealthyNode:
+	case Finish, SetActive, SetPriority, SetBoost, Resize, UnhealthyNode, PodsNotReady:
 		if err := r.change(s); err != nil {
 			return err
 		}
@@ -87,7 +88,7 @@ func (r *replay) submit(w *Workload) error {
 	if w.Replaces != "" {
 		spec.Replaces = r.name(w.Replaces)
 	}
-	for _, s := range w.sets() {
+	for _, s := range w.Sets() {
 		set := quota.PodSet{
 			Name: s.SetName, Count: s.Count, MinCount: s.MinCount, Requests: s.Requests, Topology: s.TopologyRequest,
 			NodeSelector: s.NodeSelector, NodeAffinity: scheduler.RequiredNodeAffinity(s.Affinity), Tolerations: s.Tolerations,
@@ -105,7 +106,7 @@ func (r *replay) submit(w *Workload) error {
 
 // change finishes a workload or changes its spec.
 func (r *replay) change(s *Step) error {
-	name, err := s.target()
+	name, err := s.Target()
 	if err != nil {
 		return err
 	}
@@ -127,12 +128,19 @@ func (r *replay) change(s *Step) error {
 		w.UnhealthyNodes = []string{s.Name}
 		r.engine.SetWorkload(w)
 		return nil
+	case PodsNotReady:
+		r.tooLate(name)
+		return nil
 	case SetActive:
 		var active bool
 		if err := json.Unmarshal(s.Value, &active); err != nil {
 			return fmt.Errorf("value: want true or false, got %s", s.Value)
 		}
 		t.spec.Inactive = !active
+		t.late, t.resumeAt = 0, time.Time{}
+		if active {
+			defer r.engine.Resume(r.name(name)) // the backoff is forgotten
+		}
 	case SetPriority:
 		priority, known := r.classes[s.PriorityClass]
 		if !known {
@@ -151,6 +159,28 @@ func (r *replay) change(s *Step) error {
 	}
 	r.engine.SetWorkload(t.spec)
 	return nil
+}
+
+// tooLate evicts a workload whose pods were not ready in time.
+func (r *replay) tooLate(name string) {
+	if w, _ := r.engine.Workload(r.name(name)); w.Reservation == nil || !w.Reservation.Admitted {
+		return
+	}
+	t := r.tracked[name]
+	t.resumeAt = r.now.Add(r.backoff << t.late)
+	t.late++
+	r.engine.Evict(r.name(name), kueue.WorkloadEvictedByPodsReadyTimeout, r.now)
+	r.evicted(name, Event{Reason: kueue.WorkloadEvictedByPodsReadyTimeout}, "/WaitForStart", fmt.Sprintf("Exceeded the PodsReady timeout %s", r.name(name)))
+}
+
+// resume ends the backoffs whose time has come.
+func (r *replay) resume() {
+	for _, name := range r.order {
+		if t := r.tracked[name]; !t.resumeAt.IsZero() && !r.now.Before(t.resumeAt) {
+			t.resumeAt = time.Time{}
+			r.engine.Resume(r.name(name))
+		}
+	}
 }
 
 func (r *replay) setNode(n *Node) {

@@ -22,7 +22,7 @@ func Cycles(s *Scenario, n int) ([]Timing, error) {
 		if s.Steps[i].Op != Submit {
 			return nil, fmt.Errorf("step %d: only workloads that are submitted can be measured, not %q", i, s.Steps[i].Op)
 		}
-		w, err := s.Steps[i].submitted()
+		w, err := s.Steps[i].Submitted()
 		if err != nil {
 			return nil, fmt.Errorf("step %d: %w", i, err)
 		}

@@ -1,4 +1,4 @@
-package main
+package draw
 
 import (
 	"fmt"
@@ -27,6 +27,8 @@ func (d *drawing) step() object {
 		return d.change()
 	case d.with.boost && len(d.submitted) > 0 && n < 35:
 		return object{"op": "setBoost", "workload": pick(d, d.submitted...), "value": pick(d, -90, -10, 0, 50, 900)}
+	case d.with.late && len(d.submitted) > 0 && n < 42:
+		return object{"op": "podsNotReady", "workload": pick(d, d.submitted...)}
 	case d.with.slices && len(d.submitted) > 0 && n < 45:
 		return d.resize()
 	case d.with.topology && n < 26:

@@ -1,10 +1,13 @@
-package main
+package inprocess
 
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -13,10 +16,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clienttesting "k8s.io/client-go/testing"
 	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
@@ -25,6 +33,7 @@ import (
 	qcache "sigs.k8s.io/kueue/pkg/cache/queue"
 	schdcache "sigs.k8s.io/kueue/pkg/cache/scheduler"
 	"sigs.k8s.io/kueue/pkg/controller/core"
+	"sigs.k8s.io/kueue/pkg/controller/core/indexer"
 	tasindexer "sigs.k8s.io/kueue/pkg/controller/tas/indexer"
 	"sigs.k8s.io/kueue/pkg/scheduler"
 	preemptexpectations "sigs.k8s.io/kueue/pkg/scheduler/preemption/expectations"
@@ -33,6 +42,8 @@ import (
 	workloadevict "sigs.k8s.io/kueue/pkg/workload/evict"
 	workloadfinish "sigs.k8s.io/kueue/pkg/workload/finish"
 	workloadpatching "sigs.k8s.io/kueue/pkg/workload/patching"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/conformance"
 )
 
 const (
@@ -51,7 +62,7 @@ type requeuer interface {
 // run is a scenario under way.
 type run struct {
 	ctx       context.Context
-	patience  int
+	rhythm    *rand.Rand // nil: always the usual patience
 	client    client.Client
 	clock     *clocktesting.FakeClock
 	start     time.Time
@@ -66,29 +77,33 @@ type run struct {
 	nodes     map[string]*corev1.Node
 	pods      map[string]*corev1.Pod
 	uids      map[string]string
-	plain     bool // UIDs are the names
+	order     uidOrder
 	name      string
 	// workloads are as the controllers last saw them; touched are the names of those that were written to since.
 	workloads []*kueue.Workload
 	touched   map[string]bool
+	podsReady bool       // Kueue waits for the pods of workloads to be ready
 	measuring bool       // then conditions are not written
 	lock      sync.Mutex // of touched: victims are evicted beside each other
-	events    []recordedEvent
+	events    []conformance.Event
 }
 
-func newRun(s *scenario, patience int) (*run, error) {
+func newRun(s *conformance.Scenario, rhythm uint64, order uidOrder) (*run, error) {
 	r := &run{
-		ctx: ctrl.LoggerInto(context.Background(), ctrl.Log), patience: patience, name: s.Name,
+		ctx: ctrl.LoggerInto(context.Background(), ctrl.Log), order: order, name: s.Name,
 		start: time.Unix(1_700_000_000, 0), queues: map[string]*kueue.ClusterQueue{}, local: map[string]*kueue.LocalQueue{},
 		classes: map[string]int32{}, nodes: map[string]*corev1.Node{}, pods: map[string]*corev1.Pod{}, uids: map[string]string{}, touched: map[string]bool{},
 	}
 	r.clock = clocktesting.NewFakeClock(r.start)
+	if rhythm != 0 {
+		r.rhythm = rand.New(rand.NewPCG(rhythm, 0)) //nolint:gosec // it draws test cases
+	}
 	for _, o := range s.Outcomes {
 		for name, w := range o.Workloads {
 			r.uids[name] = w.UID
 		}
 	}
-	builder := utiltesting.NewClientBuilder().
+	builder := newBuilder().
 		WithObjects(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: map[string]string{"kubernetes.io/metadata.name": namespace}}}).
 		WithStatusSubresource(&kueue.Workload{}, &kueue.ClusterQueue{}, &kueue.LocalQueue{}).
 		WithInterceptorFuncs(r.watch())
@@ -105,20 +120,46 @@ func newRun(s *scenario, patience int) (*run, error) {
 			fair.PreemptionStrategies = append(fair.PreemptionStrategies, config.PreemptionStrategy(p))
 		}
 	}
+	timestamp := config.EvictionTimestamp
+	options := []core.Option{core.WithPreemptionExpectations(expected)}
+	if w := s.WaitForPodsReady; w != nil {
+		if w.Timestamp != "" {
+			timestamp = config.RequeuingTimestamp(w.Timestamp)
+		}
+		options = append(options, waitForPodsReady(w.BackoffBaseSeconds))
+		r.podsReady = true
+	}
 	r.cache = schdcache.New(r.client, schdcache.WithFairSharing(fair != nil))
 	manager, requeuer := qcache.NewManagerForUnitTestsWithRequeuer(r.client, r.cache, qcache.WithClock(r.clock),
-		qcache.WithPreemptionExpectations(expected))
+		qcache.WithPreemptionExpectations(expected), qcache.WithPodsReadyRequeuingTimestamp(timestamp))
 	r.manager, r.requeuer = manager, requeuer
 	r.scheduler = scheduler.New(manager, r.cache, r.client, recorder, scheduler.WithClock(nil, r.clock), scheduler.WithFairSharing(fair),
-		scheduler.WithPreemptionExpectations(expected))
-	r.scheduler.AdmitAtOnce()
-	r.workload = core.NewWorkloadReconciler(r.client, manager, r.cache, recorder, core.WithPreemptionExpectations(expected))
-	r.workload.UseClock(r.clock)
+		scheduler.WithPreemptionExpectations(expected), scheduler.WithPodsReadyRequeuingTimestamp(timestamp))
+	admitBy(r.scheduler, atOnce{})
+	r.workload = core.NewWorkloadReconciler(r.client, manager, r.cache, recorder, options...)
+	useClock(r.workload, r.clock)
 	return r, r.setUp(s)
 }
 
+// newBuilder is utiltesting.NewClientBuilder without the kinds that are not needed and without managed fields, which took
+// two thirds of the time.
+func newBuilder() *fake.ClientBuilder {
+	scheme := runtime.NewScheme()
+	core := corev1.SchemeGroupVersion
+	scheme.AddKnownTypes(core, &corev1.Namespace{}, &corev1.NamespaceList{}, &corev1.Node{}, &corev1.NodeList{}, &corev1.Pod{}, &corev1.PodList{},
+		&corev1.LimitRange{}, &corev1.LimitRangeList{})
+	metav1.AddToGroupVersion(scheme, core)
+	utilruntime.Must(kueue.AddToScheme(scheme))
+	return fake.NewClientBuilder().WithScheme(scheme).
+		WithObjectTracker(clienttesting.NewObjectTracker(scheme, serializer.NewCodecFactory(scheme).UniversalDecoder())).
+		WithIndex(&kueue.LocalQueue{}, indexer.QueueClusterQueueKey, indexer.IndexQueueClusterQueue).
+		WithIndex(&kueue.Workload{}, indexer.WorkloadQueueKey, indexer.IndexWorkloadQueue).
+		WithIndex(&kueue.Workload{}, indexer.WorkloadClusterQueueKey, indexer.IndexWorkloadClusterQueue).
+		WithIndex(&kueue.Workload{}, indexer.OwnerReferenceUID, indexer.IndexOwnerUID)
+}
+
 // setUp creates what is there before the first step.
-func (r *run) setUp(s *scenario) error {
+func (r *run) setUp(s *conformance.Scenario) error {
 	log := ctrl.Log
 	for _, c := range s.PriorityClasses {
 		r.classes[c.Name] = c.Value
@@ -134,21 +175,30 @@ func (r *run) setUp(s *scenario) error {
 		}
 	}
 	for _, t := range s.Topologies {
-		topology := &kueue.Topology{ObjectMeta: metav1.ObjectMeta{Name: t.Name}, Spec: t.Spec}
+		topology := &kueue.Topology{ObjectMeta: metav1.ObjectMeta{Name: t.Name}}
+		if err := convert(t.Spec, &topology.Spec); err != nil {
+			return err
+		}
 		if err := r.client.Create(r.ctx, topology.DeepCopy()); err != nil {
 			return err
 		}
 		r.cache.AddOrUpdateTopology(log, topology)
 	}
 	for _, f := range s.Flavors {
-		flavor := &kueue.ResourceFlavor{ObjectMeta: metav1.ObjectMeta{Name: f.Name}, Spec: f.Spec}
+		flavor := &kueue.ResourceFlavor{ObjectMeta: metav1.ObjectMeta{Name: f.Name}}
+		if err := convert(f.Spec, &flavor.Spec); err != nil {
+			return err
+		}
 		if err := r.client.Create(r.ctx, flavor.DeepCopy()); err != nil {
 			return err
 		}
 		r.cache.AddOrUpdateResourceFlavor(log, flavor)
 	}
 	for _, c := range s.Cohorts {
-		cohort := &kueue.Cohort{ObjectMeta: metav1.ObjectMeta{Name: c.Name}, Spec: c.Spec}
+		cohort := &kueue.Cohort{ObjectMeta: metav1.ObjectMeta{Name: c.Name}}
+		if err := convert(c.Spec, &cohort.Spec); err != nil {
+			return err
+		}
 		if err := r.client.Create(r.ctx, cohort.DeepCopy()); err != nil {
 			return err
 		}
@@ -181,8 +231,11 @@ func (r *run) setUp(s *scenario) error {
 }
 
 // addQueue creates a ClusterQueue with the defaults of its definition.
-func (r *run) addQueue(q named[kueue.ClusterQueueSpec]) error {
-	queue := &kueue.ClusterQueue{ObjectMeta: metav1.ObjectMeta{Name: q.Name}, Spec: q.Spec}
+func (r *run) addQueue(q conformance.ClusterQueue) error {
+	queue := &kueue.ClusterQueue{ObjectMeta: metav1.ObjectMeta{Name: q.Name}}
+	if err := convert(q.Spec, &queue.Spec); err != nil {
+		return err
+	}
 	spec := &queue.Spec
 	if spec.NamespaceSelector == nil {
 		spec.NamespaceSelector = &metav1.LabelSelector{}
@@ -230,42 +283,68 @@ func (r *run) addQueue(q named[kueue.ClusterQueueSpec]) error {
 
 func (r *run) seconds(t metav1.Time) int64 { return int64(t.Sub(r.start) / time.Second) }
 
+// uidOrder is how workloads get their UIDs, with which Kueue breaks ties.
+type uidOrder int
+
+const (
+	uidsOfScenario     uidOrder = iota // of its outcomes, or such that look random
+	uidsInAnotherOrder                 // the same, turned round
+	uidsAsNames
+)
+
 // uid looks random, so that it does not follow the order of creation; it is the same whenever the scenario is played.
 func (r *run) uid(name string) string {
-	switch uid := r.uids[name]; {
-	case uid != "":
-		return uid
-	case r.plain:
+	if r.order == uidsAsNames {
 		return name
 	}
-	h := sha256.Sum256([]byte(r.name + "/" + name))
-	return fmt.Sprintf("%x-%x-%x-%x-%x", h[:4], h[4:6], h[6:8], h[8:10], h[10:16])
+	uid := r.uids[name]
+	if uid == "" {
+		h := sha256.Sum256([]byte(r.name + "/" + name))
+		uid = fmt.Sprintf("%x-%x-%x-%x-%x", h[:4], h[4:6], h[6:8], h[8:10], h[10:16])
+	}
+	if r.order == uidsInAnotherOrder {
+		uid = strings.Map(opposite, uid)
+	}
+	return uid
+}
+
+// opposite turns the order of hexadecimal digits round.
+func opposite(digit rune) rune {
+	const digits = "0123456789abcdef"
+	if at := strings.IndexRune(digits, digit); at >= 0 {
+		return rune(digits[len(digits)-1-at])
+	}
+	return digit
 }
 
 // step applies a step, runs Kueue until nothing changes, and records the resulting state.
-func (r *run) step(s *step) (outcome, error) {
+func (r *run) step(s *conformance.Step) (conformance.Outcome, error) {
 	r.clock.Step(betweenSteps)
 	at := r.seconds(metav1.NewTime(r.clock.Now()))
-	r.events = []recordedEvent{}
+	r.events = []conformance.Event{}
+	r.touchDue()
+	if err := r.deliver(); err != nil {
+		return conformance.Outcome{}, err
+	}
 	if err := r.do(s); err != nil {
-		return outcome{}, err
+		return conformance.Outcome{}, err
 	}
 	if err := r.rest(); err != nil {
-		return outcome{}, err
+		return conformance.Outcome{}, err
 	}
-	return r.outcome(at, true)
+	return r.outcome(at)
 }
 
 // rest runs cycles until Kueue has nothing left to do. Evicted workloads give back their quota before the next cycle, and
 // inadmissible workloads come back when all heads were tried.
 func (r *run) rest() error {
-	quiet, before := 0, ""
+	quiet, before, enough := 0, "", r.patience()
 	if err := r.deliver(); err != nil {
 		return err
 	}
 	for range maxCycles {
-		if r.manager.HasHeads() && quiet < r.patience {
-			r.scheduler.Cycle(r.ctx)
+		if r.hasHeads() && quiet < enough {
+			cycle(r.scheduler, r.ctx)
 			if err := r.deliver(); err != nil {
 				return err
 			}
@@ -279,9 +358,17 @@ func (r *run) rest() error {
 		if r.requeuer.ProcessRequeues(r.ctx) == 0 {
 			return nil
 		}
-		quiet, before = 0, ""
+		quiet, before, enough = 0, "", r.patience()
 	}
-	return errors.New("it does not come to rest")
+	return conformance.ErrRestless
+}
+
+// patience is how many cycles without any event a head is tried this time, before it is left alone.
+func (r *run) patience() int {
+	if r.rhythm == nil {
+		return patience
+	}
+	return patience + r.rhythm.IntN(4)
 }
 
 // standing lists the workloads that hold quota, their numbers of evictions, and the inadmissible ones.
@@ -291,7 +378,7 @@ func (r *run) standing() string {
 		fmt.Fprint(&b, wl.Name, workload.HasQuotaReservation(wl), workload.Status(wl), len(r.events), " ")
 	}
 	inadmissible := r.manager.DumpInadmissible()
-	for _, name := range slices.Sorted(keys(inadmissible)) {
+	for _, name := range slices.Sorted(maps.Keys(inadmissible)) {
 		workloads := inadmissible[name]
 		slices.Sort(workloads)
 		fmt.Fprint(&b, name, workloads)
@@ -338,6 +425,15 @@ func (r *run) touchAll() {
 	}
 }
 
+// touchDue lets the workloads be looked at whose backoff ends.
+func (r *run) touchDue() {
+	for _, wl := range r.workloads {
+		if state := wl.Status.RequeueState; state != nil && state.RequeueAt != nil && !r.clock.Now().Before(state.RequeueAt.Time) {
+			r.touched[wl.Name] = true
+		}
+	}
+}
+
 // deliver tells the controllers of all changes of workloads, lets them reconcile, and plays the job controller, until
 // nothing changes any more.
 func (r *run) deliver() error {
@@ -369,14 +465,32 @@ func (r *run) deliver() error {
 			if _, err := r.workload.Reconcile(r.ctx, request); err != nil {
 				return err
 			}
-			if workloadevict.IsEvicted(wl) {
+			switch {
+			case workloadevict.IsEvicted(wl):
 				if err := r.stopJob(request.NamespacedName); err != nil {
+					return err
+				}
+			case r.podsReady && workload.IsAdmitted(wl) && !apimeta.IsStatusConditionTrue(wl.Status.Conditions, kueue.WorkloadPodsReady):
+				if err := r.setPodsReady(request.NamespacedName, metav1.ConditionTrue, kueue.WorkloadStarted); err != nil {
 					return err
 				}
 			}
 		}
 	}
 	return errors.New("the controllers do not come to rest")
+}
+
+// setPodsReady is the job controller's part of pods that are ready, or not.
+func (r *run) setPodsReady(name types.NamespacedName, status metav1.ConditionStatus, reason string) error {
+	wl := &kueue.Workload{}
+	if err := r.client.Get(r.ctx, name, wl); err != nil {
+		return err
+	}
+	if workloadevict.IsEvicted(wl) || !workload.IsAdmitted(wl) {
+		return nil
+	}
+	apimeta.SetStatusCondition(&wl.Status.Conditions, workload.CreatePodsReadyCondition(status, reason, "", r.clock))
+	return r.client.Status().Update(r.ctx, wl)
 }
 
 // stopJob is the job controller's part of an eviction: the job has stopped, and the quota is released.
@@ -397,12 +511,11 @@ func (r *run) stopJob(name types.NamespacedName) error {
 	})
 }
 
-func keys[K comparable, V any](m map[K]V) func(func(K) bool) {
-	return func(yield func(K) bool) {
-		for k := range m {
-			if !yield(k) {
-				return
-			}
-		}
+// convert makes one of Kueue's types of ours, which have the same fields in the API.
+func convert(from, to any) error {
+	text, err := json.Marshal(from)
+	if err != nil {
+		return err
 	}
+	return json.Unmarshal(text, to)
 }

@@ -1,4 +1,4 @@
-package main
+package inprocess
 
 import (
 	"encoding/json"
@@ -22,20 +22,22 @@ import (
 	utiltas "sigs.k8s.io/kueue/pkg/util/tas"
 	workloadfinish "sigs.k8s.io/kueue/pkg/workload/finish"
 	"sigs.k8s.io/kueue/pkg/workloadslicing"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/conformance"
 )
 
 // beforeReplacement is how long Kueue waits before it looks for another node.
 const beforeReplacement = time.Second
 
-func (r *run) do(s *step) error {
+func (r *run) do(s *conformance.Step) error {
 	switch s.Op {
-	case "submit":
-		var w submitted
-		if err := json.Unmarshal(s.Workload, &w); err != nil {
+	case conformance.Submit:
+		w, err := s.Submitted()
+		if err != nil {
 			return err
 		}
 		return r.submit(&w)
-	case "submitMany":
+	case conformance.SubmitMany:
 		for i := range s.Workloads {
 			if i > 0 {
 				r.clock.Step(betweenSubmits)
@@ -48,22 +50,28 @@ func (r *run) do(s *step) error {
 			}
 		}
 		return nil
-	case "finish", "setActive", "setPriority", "setBoost", "unhealthyNode", "resize":
+	case conformance.Finish, conformance.SetActive, conformance.SetPriority, conformance.SetBoost, conformance.UnhealthyNode, conformance.Resize, conformance.PodsNotReady:
 		return r.change(s)
-	case "setQuota", "stopPolicy":
+	case conformance.SetQuota, conformance.StopPolicy:
 		return r.changeQueue(s)
-	case "setNode":
+	case conformance.SetNode:
 		return r.setNode(s.Node)
-	case "deleteNode":
+	case conformance.DeleteNode:
 		old := r.nodes[s.Name]
+		if old == nil {
+			return nil
+		}
 		delete(r.nodes, s.Name)
 		r.cache.TASCache().DeleteNodeByName(s.Name)
 		r.nodeChanged(old, nil)
 		return r.client.Delete(r.ctx, old)
-	case "setPod":
+	case conformance.SetPod:
 		return r.setPod(s.Pod)
-	case "deletePod":
+	case conformance.DeletePod:
 		old := r.pods[s.Name]
+		if old == nil {
+			return nil
+		}
 		delete(r.pods, s.Name)
 		r.freed(r.cache.TASCache().DeletePodByKey(client.ObjectKeyFromObject(old), ctrl.Log))
 		return nil
@@ -71,7 +79,7 @@ func (r *run) do(s *step) error {
 	return fmt.Errorf("the operation %q is not known", s.Op)
 }
 
-func (r *run) submit(w *submitted) error {
+func (r *run) submit(w *conformance.Workload) error {
 	priority, known := r.classes[w.PriorityClass]
 	if !known && w.PriorityClass != "" {
 		return fmt.Errorf("workload %s: there is no priority class %q", w.Name, w.PriorityClass)
@@ -96,9 +104,13 @@ func (r *run) submit(w *submitted) error {
 	if w.Replaces != "" {
 		wl.Annotations[workloadslicing.WorkloadSliceReplacementFor] = namespace + "/" + w.Replaces
 	}
-	for _, s := range w.PodSets {
+	for _, s := range w.Sets() {
+		var request *kueue.PodSetTopologyRequest
+		if err := convert(s.TopologyRequest, &request); err != nil {
+			return err
+		}
 		wl.Spec.PodSets = append(wl.Spec.PodSets, kueue.PodSet{
-			Name: kueue.NewPodSetReference(s.Name), Count: s.Count, MinCount: s.MinCount, TopologyRequest: s.TopologyRequest,
+			Name: kueue.NewPodSetReference(s.SetName), Count: s.Count, MinCount: s.MinCount, TopologyRequest: request,
 			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 				RestartPolicy: corev1.RestartPolicyNever, NodeSelector: s.NodeSelector, Tolerations: s.Tolerations, Affinity: s.Affinity,
 				Containers: []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{Requests: s.Requests}}},
@@ -118,9 +130,9 @@ func (r *run) submit(w *submitted) error {
 }
 
 // change finishes a workload or changes it.
-func (r *run) change(s *step) error {
-	var name string
-	if err := json.Unmarshal(s.Workload, &name); err != nil {
+func (r *run) change(s *conformance.Step) error {
+	name, err := s.Target()
+	if err != nil {
 		return err
 	}
 	wl := &kueue.Workload{}
@@ -128,9 +140,9 @@ func (r *run) change(s *step) error {
 		return err
 	}
 	switch s.Op {
-	case "finish":
+	case conformance.Finish:
 		return workloadfinish.Finish(r.ctx, r.client, wl, kueue.WorkloadFinishedReasonSucceeded, "Job finished successfully", r.clock)
-	case "unhealthyNode":
+	case conformance.UnhealthyNode:
 		wl.Status.UnhealthyNodes = append(wl.Status.UnhealthyNodes, kueue.UnhealthyNode{Name: s.Name})
 		if err := r.client.Status().Update(r.ctx, wl); err != nil {
 			return err
@@ -140,21 +152,23 @@ func (r *run) change(s *step) error {
 		}
 		r.clock.Step(beforeReplacement)
 		return nil
-	case "setActive":
+	case conformance.PodsNotReady:
+		return r.setPodsReady(client.ObjectKeyFromObject(wl), metav1.ConditionFalse, kueue.WorkloadWaitForStart)
+	case conformance.SetActive:
 		if err := json.Unmarshal(s.Value, &wl.Spec.Active); err != nil {
 			return err
 		}
-	case "setBoost":
+	case conformance.SetBoost:
 		var boost int
 		if err := json.Unmarshal(s.Value, &boost); err != nil {
 			return err
 		}
 		wl.Annotations = map[string]string{controllerconstants.PriorityBoostAnnotationKey: strconv.Itoa(boost)}
 		return r.client.Update(r.ctx, wl)
-	case "setPriority":
+	case conformance.SetPriority:
 		priority := r.classes[s.PriorityClass]
 		wl.Spec.Priority, wl.Spec.PriorityClassRef = &priority, kueue.NewWorkloadPriorityClassRef(s.PriorityClass)
-	case "resize":
+	case conformance.Resize:
 		if err := json.Unmarshal(s.Value, &wl.Spec.PodSets[0].Count); err != nil {
 			return err
 		}
@@ -164,13 +178,13 @@ func (r *run) change(s *step) error {
 }
 
 // changeQueue changes a ClusterQueue.
-func (r *run) changeQueue(s *step) error {
+func (r *run) changeQueue(s *conformance.Step) error {
 	queue := r.queues[s.ClusterQueue]
 	if queue == nil {
 		return fmt.Errorf("there is no ClusterQueue %q", s.ClusterQueue)
 	}
 	queue = queue.DeepCopy()
-	if s.Op == "stopPolicy" {
+	if s.Op == conformance.StopPolicy {
 		queue.Spec.StopPolicy = new(kueue.StopPolicy)
 		if err := json.Unmarshal(s.Value, queue.Spec.StopPolicy); err != nil {
 			return err
@@ -223,7 +237,7 @@ func setQuota(q *kueue.ResourceQuota, set map[string]*resource.Quantity) {
 	}
 }
 
-func (r *run) setNode(n *node) error {
+func (r *run) setNode(n *conformance.Node) error {
 	ready := corev1.ConditionTrue
 	if n.NotReady {
 		ready = corev1.ConditionFalse
@@ -270,7 +284,7 @@ func (r *run) nodeChanged(old, now *corev1.Node) {
 	}
 }
 
-func (r *run) setPod(p *pod) error {
+func (r *run) setPod(p *conformance.Pod) error {
 	now := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: namespace, UID: types.UID(p.Name)},
 		Spec: corev1.PodSpec{NodeName: p.Node, Containers: []corev1.Container{{

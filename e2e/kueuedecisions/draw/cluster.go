@@ -1,4 +1,4 @@
-package main
+package draw
 
 import (
 	"fmt"
@@ -46,6 +46,9 @@ func (d *drawing) cluster() object {
 	}
 	if d.with.boost {
 		s["priorityBoost"] = true
+	}
+	if d.with.late {
+		s["waitForPodsReady"] = object{"timestamp": pick(d, "Eviction", "Creation"), "backoffBaseSeconds": pick(d, 3, 5, 10)}
 	}
 	d.resources = []string{"cpu"}
 	if d.chance(30) {

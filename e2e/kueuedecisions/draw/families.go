@@ -1,4 +1,4 @@
-package main
+package draw
 
 // features are what the scenarios of a family may have.
 type features struct {
@@ -14,6 +14,7 @@ type features struct {
 	partial    bool // partial admission
 	boost      bool // priorities are boosted
 	slices     bool // jobs grow and shrink by workload slices
+	late       bool // pods are not ready in time
 	changes    bool // nodes, other pods, quotas and queues change
 	cohortless bool // queues may be on their own
 }
@@ -31,6 +32,7 @@ var families = map[string]features{
 	"rackshrink":  {topology: true, partial: true, flavors: 2, groups: true},
 	"boost":       {boost: true, limits: true, flavors: 2, tree: true},
 	"elastic":     {slices: true, limits: true, flavors: 2, tree: true},
+	"late":        {late: true, limits: true, flavors: 2, tree: true},
 	"changes":     {topology: true, changes: true, flavors: 2, limits: true, tree: true},
 	"quotas":      {changes: true, flavors: 2, limits: true, tree: true, partial: true},
 }
