@@ -18,9 +18,9 @@ func TestTheReadmeRepeatsTheTotalsOfTheAgreementWithTheSchedulers(t *testing.T) 
 		t.Fatal(err)
 	}
 	plain := strings.Join(strings.Fields(string(readme)), " ")
-	totals := regexp.MustCompile(`(?m)^([0-9,]+ of [0-9,]+) (?:decisions|recordings) were .*\.$`).FindAllStringSubmatch(string(page), -1)
-	if len(totals) != 2 {
-		t.Fatalf("the page has %d sentences with totals, not 2: %q", len(totals), totals)
+	totals := regexp.MustCompile(`(?m)^([0-9,]+ of [0-9,]+) (?:decisions|recordings|scenarios) were .*\.$`).FindAllStringSubmatch(string(page), -1)
+	if len(totals) != 3 {
+		t.Fatalf("the page has %d sentences with totals, not 3: %q", len(totals), totals)
 	}
 	for _, total := range totals {
 		if !strings.Contains(plain, total[1]) {
