@@ -55,10 +55,6 @@ type Options struct {
 	KueueConfig string
 	// KueueFeatureGates are feature gates of Kueue, such as "PriorityBoost=true"; nil: as at the last start in Dir, or none.
 	KueueFeatureGates []string
-	// Queueing has the queue controller run (package fakekueue); false: as at the last start in Dir, or not.
-	Queueing bool
-	// FairSharing switches Kueue's fair sharing on in the queue controller; false: as at the last start in Dir, or not.
-	FairSharing bool
 	// SchedulerOnly leaves out the controllers and the nodes; false: as at the last start in Dir, or not.
 	SchedulerOnly bool
 	// AuditPolicy is the path of an audit policy; empty: that of the last start in Dir, or no audit log (AuditLog).
@@ -133,10 +129,6 @@ func KueueFeatureGates(gates ...string) Option {
 func Controllers(names ...string) Option {
 	return func(o *Options) { o.Controllers = append(o.Controllers, names...) }
 }
-
-// Queueing has the queue controller run in Kueue's place: its API is served, and Jobs and pods that name a queue wait
-// in it.
-func Queueing() Option { return func(o *Options) { o.Queueing = true } }
 
 // SchedulerOnly leaves out everything that changes objects by itself, but for the scheduler: nodes, pods and their
 // status are what the test says. When a pod's status says that others are evicted for it, they have been.
@@ -249,7 +241,7 @@ func (c *Cluster) Client() (kubernetes.Interface, error) {
 	return kubernetes.NewForConfig(config)
 }
 
-// Kueue returns a client of Kueue's kinds, with all rights. They are there when Options.Queueing is set.
+// Kueue returns a client of Kueue's kinds, with all rights. They are there when Kueue runs.
 func (c *Cluster) Kueue() (*kueueclient.Client, error) {
 	config, err := c.Config()
 	if err != nil {
@@ -332,12 +324,6 @@ func (o Options) arguments(dir string) []string {
 	}
 	if len(o.KueueFeatureGates) > 0 {
 		args = append(args, "--kueue-feature-gates="+strings.Join(o.KueueFeatureGates, ","))
-	}
-	if o.Queueing {
-		args = append(args, "--queueing")
-	}
-	if o.FairSharing {
-		args = append(args, "--fair-sharing")
 	}
 	if o.SchedulerOnly {
 		args = append(args, "--scheduler-only")

@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
-	"github.com/elastic-training/terraform-provider-elastic/simcluster/controlplane"
+	"github.com/elastic-training/terraform-provider-elastic/simcluster/addon"
 )
 
 // What LogState prints at most.
@@ -26,7 +26,7 @@ const (
 )
 
 // LogState logs what there is in a namespace, for a test that failed: pods and Workloads with their status, the newest
-// events and, of a cluster with queueing, the end of the queue controller's log. "" stands for all namespaces.
+// events and, of a cluster with Kueue, the end of its log. "" stands for all namespaces.
 func (c *Cluster) LogState(t testing.TB, namespace string) {
 	t.Helper()
 	// The test's own context may have ended.
@@ -39,8 +39,8 @@ func (c *Cluster) LogState(t testing.TB, namespace string) {
 		}
 		t.Log(text)
 	}
-	if log, err := os.ReadFile(c.layout.Log(controlplane.QueueController)); err == nil {
-		t.Logf("the end of the queue controller's log:\n%s", log[max(0, len(log)-logTailSize):])
+	if log, err := os.ReadFile(c.layout.Log(addon.Kueue)); err == nil {
+		t.Logf("the end of Kueue's log:\n%s", log[max(0, len(log)-logTailSize):])
 	}
 }
 
@@ -67,8 +67,8 @@ func (c *Cluster) podLines(ctx context.Context, namespace string) (string, error
 }
 
 func (c *Cluster) workloadLines(ctx context.Context, namespace string) (string, error) {
-	if _, err := os.Stat(c.layout.Log(controlplane.QueueController)); errors.Is(err, os.ErrNotExist) {
-		return "no queue controller runs", nil
+	if _, err := os.Stat(c.layout.Log(addon.Kueue)); errors.Is(err, os.ErrNotExist) {
+		return "Kueue does not run", nil
 	}
 	client, err := c.Kueue()
 	if err != nil {

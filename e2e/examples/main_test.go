@@ -34,7 +34,7 @@ func run(m *testing.M) int {
 			simcluster.Image("elastic-trainer", trainer),
 			simcluster.Image("elastic-pytorch", trainer), // that of examples/pytorch/Dockerfile has it as its entrypoint
 			simcluster.Image("debian", controlplane.HostImage),
-			simcluster.Queueing(),
+			simcluster.Kueue(),
 		)
 	})
 }

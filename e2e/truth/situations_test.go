@@ -16,12 +16,7 @@ import (
 // newStage starts the cluster of all situations, with our own engine in Kueue's place.
 func newStage(t *testing.T) *truth.Stage {
 	t.Helper()
-	return stageOn(t, simcluster.Queueing())
-}
-
-func stageOn(t *testing.T, queueing ...simcluster.Option) *truth.Stage {
-	t.Helper()
-	cluster := simcluster.Start(t, append(nodes(), queueing...)...)
+	cluster := simcluster.Start(t, append(nodes(), simcluster.Kueue())...)
 	simulator, err := program.Simulator(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)

@@ -33,8 +33,6 @@ type upFlags struct {
 	kueueConfig    string
 	kueueGates     []string
 	controllers    []string
-	queueing       bool
-	fairSharing    bool
 	schedulerOnly  bool
 	auditPolicy    string
 	podSecurity    string
@@ -96,8 +94,7 @@ ConfigMap kueue-manager-config in kueue-system; --kueue-config starts it with an
 	set.StringVar(&flags.kueueConfig, "kueue-config", "", "with --kueue: file with Kueue's configuration (config.kueue.x-k8s.io, kind Configuration); default: that of its release")
 	set.StringSliceVar(&flags.kueueGates, "kueue-feature-gates", nil, "with --kueue: feature gates, for example PriorityBoost=true")
 	set.StringSliceVar(&flags.controllers, "controllers", nil, "controllers of other projects to run besides Kueue: "+strings.Join(otherControllers(), ", "))
-	set.BoolVar(&flags.queueing, "queueing", false, "install Kueue's CRDs (kueue.x-k8s.io/v1beta2) and a simulated Kueue for Jobs and pods that name a queue")
-	set.BoolVar(&flags.fairSharing, "fair-sharing", false, "with --queueing: enable fair sharing, as fairSharing in Kueue's configuration does")
+	set.BoolVar(&flags.kueue, "queueing", false, "the same as --kueue")
 	set.BoolVar(&flags.schedulerOnly, "scheduler-only", false, "run the scheduler only, without controllers and nodes")
 	set.StringVar(&flags.auditPolicy, "audit-policy", "", "file with an audit policy for the API server, which then writes logs/audit.log")
 	set.StringVar(&flags.podSecurity, "pod-security", "", "Pod Security Standard to enforce in namespaces without the label pod-security.kubernetes.io/enforce: privileged, baseline or restricted (default privileged)")
@@ -144,7 +141,7 @@ func declaration(command *cobra.Command, layout controlplane.Layout, flags upFla
 	if given("mounts") {
 		config.Mounts = flags.mounts
 	}
-	if given("kueue") || given("controllers") {
+	if given("kueue") || given("queueing") || given("controllers") {
 		if config.Addons, err = declaredAddons(given, flags, config.Addons); err != nil {
 			return config, cli.UsageError("%w", err)
 		}
@@ -156,12 +153,6 @@ func declaration(command *cobra.Command, layout controlplane.Layout, flags upFla
 	}
 	if given("kueue-feature-gates") {
 		config.KueueFeatureGates = flags.kueueGates
-	}
-	if given("queueing") {
-		config.Queueing = flags.queueing
-	}
-	if given("fair-sharing") {
-		config.FairSharing = flags.fairSharing
 	}
 	if given("scheduler-only") {
 		config.SchedulerOnly = flags.schedulerOnly
@@ -204,7 +195,7 @@ func declaredAddons(given func(flag string) bool, flags upFlags, last []string) 
 	for _, name := range last {
 		wanted[name] = true
 	}
-	if given("kueue") {
+	if given("kueue") || given("queueing") {
 		wanted[addon.Kueue] = flags.kueue
 	}
 	if given("controllers") {

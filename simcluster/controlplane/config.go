@@ -34,17 +34,12 @@ type Config struct {
 	Images map[string]string `json:"images,omitempty"`
 	// Mounts defines how containers see their volumes: MountsAuto, MountsNamespace or MountsRewrite.
 	Mounts string `json:"mounts"`
-	// Queueing means that the queue controller runs: Kueue's API is served, and Jobs and pods that name a queue wait in
-	// it.
-	Queueing bool `json:"queueing,omitempty"`
 	// Addons are the controllers of other projects that run (package addon), in the order in which they are started.
 	Addons []string `json:"addons,omitempty"`
 	// KueueConfig is the path of Kueue's configuration; empty: that of its release.
 	KueueConfig string `json:"kueueConfig,omitempty"`
 	// KueueFeatureGates are feature gates of Kueue, such as "PriorityBoost=true", besides those of its configuration.
 	KueueFeatureGates []string `json:"kueueFeatureGates,omitempty"`
-	// FairSharing switches Kueue's fair sharing on in the queue controller.
-	FairSharing bool `json:"fairSharing,omitempty"`
 	// SchedulerOnly leaves out everything that changes objects by itself, but for the scheduler: no controllers and no
 	// nodes. Nodes, pods and disruption budgets are then what a client says, their status too. Preemption is
 	// synchronous: what a pod's status says of it has happened.

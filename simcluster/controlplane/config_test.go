@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/elastic-training/terraform-provider-elastic/simcluster/addon"
 )
 
 func TestNodeGroups(t *testing.T) {
@@ -195,13 +197,8 @@ func TestImages(t *testing.T) {
 }
 
 func TestComponents(t *testing.T) {
-	t.Run("the queue controller runs where it is asked for, and is stopped after the nodes and before what it talks to", func(t *testing.T) {
-		if slices.Contains(Components(), QueueController) {
-			t.Errorf("every cluster runs %q", Components())
-		}
-		components := Config{Queueing: true}.Components()
-		at := func(name string) int { return slices.Index(components, name) }
-		if at(APIServer) >= at(QueueController) || at(QueueController) >= at(NodeAgent) {
+	t.Run("add-ons run where they are asked for, and are stopped before what they talk to", func(t *testing.T) {
+		if components := (Config{Addons: []string{addon.Kueue}}).Components(); !slices.Equal(components, append(Components(), addon.Kueue)) {
 			t.Errorf("%q", components)
 		}
 	})

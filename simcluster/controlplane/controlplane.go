@@ -12,17 +12,13 @@
 // parent-death signals, on the whole of 127.0.0.0/8 being bound to loopback, and on /proc.
 package controlplane
 
-import "slices"
-
 // The components, by the name under which they are executed, logged and reported.
 const (
 	Etcd              = "etcd"
 	APIServer         = "kube-apiserver"
 	ControllerManager = "kube-controller-manager"
 	Scheduler         = "kube-scheduler"
-	// QueueController runs only where Config.Queueing says so.
-	QueueController = "queue-controller"
-	NodeAgent       = "node-agent"
+	NodeAgent         = "node-agent"
 )
 
 // Components lists the components of every cluster in the order in which they are started; they are stopped in the
@@ -34,9 +30,5 @@ func (c Config) Components() []string {
 	if c.SchedulerOnly {
 		return []string{Etcd, APIServer, Scheduler}
 	}
-	components := []string{Etcd, APIServer, ControllerManager, Scheduler}
-	if c.Queueing {
-		components = append(components, QueueController)
-	}
-	return slices.Concat(components, []string{NodeAgent}, c.Addons)
+	return append([]string{Etcd, APIServer, ControllerManager, Scheduler, NodeAgent}, c.Addons...)
 }

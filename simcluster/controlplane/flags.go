@@ -18,8 +18,6 @@ type Ports struct {
 	Scheduler int `json:"scheduler"`
 	// Kubelet serves the logs of all nodes' pods.
 	Kubelet int `json:"kubelet"`
-	// Webhook serves the queue controller's webhooks and health.
-	Webhook int `json:"webhook"`
 	// Addons are the ports of add-ons, by their names.
 	Addons map[string]AddonPorts `json:"addons,omitempty"`
 }
@@ -62,8 +60,6 @@ func arguments(component string, layout Layout, config Config, ports Ports) []st
 			args = append(args, "--feature-gates=SchedulerAsyncPreemption=false")
 		}
 		return args
-	case QueueController:
-		return queueControllerArguments(config, layout, ports)
 	case NodeAgent:
 		return []string{"--config=" + layout.agentConfigFile()}
 	}
@@ -147,18 +143,5 @@ func schedulerArguments(layout Layout, ports Ports) []string {
 		"--kube-api-qps=1000",
 		"--kube-api-burst=2000",
 		"--profiling=false",
-	}
-}
-
-func queueControllerArguments(config Config, layout Layout, ports Ports) []string {
-	return []string{
-		// It installs its own API, webhooks and roles as an administrator would, and then is whom they are for.
-		"--admin-kubeconfig=" + layout.AdminKubeconfig(),
-		"--kubeconfig=" + layout.Kubeconfig("queue-controller"),
-		"--webhook-port=" + strconv.Itoa(ports.Webhook),
-		"--tls-cert-file=" + layout.pki("queue-webhook.crt"),
-		"--tls-private-key-file=" + layout.pki("queue-webhook.key"),
-		"--ca-file=" + layout.pki("ca.crt"),
-		"--fair-sharing=" + strconv.FormatBool(config.FairSharing),
 	}
 }

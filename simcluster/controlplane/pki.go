@@ -64,11 +64,6 @@ func clients() []leaf {
 		{file: "user", authority: clusterCA, commonName: UserName},
 		{file: "controller-manager", authority: clusterCA, commonName: "system:kube-controller-manager"},
 		{file: "scheduler", authority: clusterCA, commonName: "system:kube-scheduler"},
-		// Kueue's own ServiceAccount, of which this certificate is a permanent token.
-		{
-			file: "queue-controller", authority: clusterCA, commonName: "system:serviceaccount:kueue-system:kueue-controller-manager",
-			organizations: []string{"system:serviceaccounts", "system:serviceaccounts:kueue-system"},
-		},
 		// One agent speaks for all nodes, so it cannot be a system:node, which may touch only its own.
 		{file: "node-agent", authority: clusterCA, commonName: "elastic-node-agent", organizations: []string{"system:masters"}},
 	}...)
@@ -78,7 +73,6 @@ func leaves() []leaf {
 	return append(clients(),
 		leaf{file: "apiserver", authority: clusterCA, commonName: "kube-apiserver", serving: true},
 		leaf{file: "scheduler-serving", authority: clusterCA, commonName: "kube-scheduler", serving: true},
-		leaf{file: "queue-webhook", authority: clusterCA, commonName: "kueue-webhook-service", serving: true},
 		leaf{file: "webhooks", authority: clusterCA, commonName: "webhooks", serving: true},
 		leaf{file: "kubelet", authority: clusterCA, commonName: "kubelet", serving: true},
 		leaf{file: "apiserver-kubelet-client", authority: clusterCA, commonName: "kube-apiserver-kubelet-client", organizations: []string{"system:masters"}},

@@ -76,9 +76,6 @@ func choosePorts(ctx context.Context, config Config, last Ports) (Ports, *reserv
 	if err == nil {
 		ports.Kubelet, err = reserved.preferably(ctx, last.Kubelet)
 	}
-	if err == nil {
-		ports.Webhook, err = reserved.preferably(ctx, last.Webhook)
-	}
 	for _, name := range config.Addons {
 		var addon AddonPorts
 		if err == nil {

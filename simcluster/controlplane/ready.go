@@ -118,9 +118,6 @@ func answersReady(client *http.Client, what, url string) condition {
 // serversReady asks the servers besides the API server.
 func serversReady(client *http.Client, config Config, ports Ports) []condition {
 	conditions := []condition{answersReady(client, Scheduler, serverURL(ports.Scheduler))}
-	if config.Queueing {
-		conditions = append(conditions, answersReady(client, QueueController, serverURL(ports.Webhook)))
-	}
 	for _, name := range config.Addons {
 		conditions = append(conditions, answersReady(client, name, fmt.Sprintf("http://127.0.0.1:%d", ports.Addons[name].Health)))
 	}

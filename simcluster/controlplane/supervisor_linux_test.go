@@ -166,7 +166,7 @@ func TestPorts(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer reserved.release()
-			for _, port := range []int{ports.APIServer, ports.Scheduler, ports.Kubelet, ports.Webhook} {
+			for _, port := range []int{ports.APIServer, ports.Scheduler, ports.Kubelet} {
 				if seen[port] || port >= low && port <= high {
 					t.Errorf("port %d", port)
 				}

@@ -18,6 +18,7 @@ import (
 	simulation "github.com/elastic-training/terraform-provider-elastic/internal/scheduler/simulator/scenariofile"
 	"github.com/elastic-training/terraform-provider-elastic/internal/wording"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster"
+	"github.com/elastic-training/terraform-provider-elastic/simcluster/addon"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/controlplane"
 )
 
@@ -52,10 +53,16 @@ func (b Backend) Cluster(ctx context.Context, sc scenario.Scenario, where scenar
 	return b.start(ctx, options, text, where)
 }
 
-// ClusterFor starts a cluster with the nodes of a scenario file, and with Kueue's API if the file has queues. It ends
+// ClusterFor starts a cluster with the nodes of a scenario file, and with Kueue if the file has queues. It ends
 // when it is released.
 func (b Backend) ClusterFor(ctx context.Context, file *simulation.Scenario, where scenario.ClusterOptions) (scenario.Cluster, func() error, error) {
 	options, text := clusterOf(file)
+	if file.FairSharing {
+		options.KueueConfig = filepath.Join(where.Out, "kueue.yaml")
+		if err := os.WriteFile(options.KueueConfig, []byte(fairSharing), 0o600); err != nil {
+			return scenario.Cluster{}, nil, err
+		}
+	}
 	cluster, release, err := b.start(ctx, options, text, where)
 	cluster.Nodes = nodesOf(file)
 	return cluster, release, err
@@ -85,6 +92,13 @@ func (b Backend) start(ctx context.Context, options simcluster.Options, text str
 	}, func() error { return errors.Join(running.Close(), log.Close()) }, nil
 }
 
+// fairSharing is a configuration of Kueue with fair sharing, and with the strategies that its documentation recommends.
+const fairSharing = `apiVersion: config.kueue.x-k8s.io/v1beta2
+kind: Configuration
+fairSharing: {preemptionStrategies: [LessThanOrEqualToFinalShare, LessThanInitialShare]}
+integrations: {frameworks: [batch/job, pod]}
+`
+
 // clusterFor returns the options of a cluster that meets the requirements, and a description for a reader.
 func clusterFor(needs scenario.Requirements) (options simcluster.Options, text string) {
 	text = "three nodes of 4 CPU and 15 GB"
@@ -106,8 +120,8 @@ func clusterFor(needs scenario.Requirements) (options simcluster.Options, text s
 		options.Images = map[string]string{controlplane.AnyImage: controlplane.HostImage}
 	}
 	if needs.Kueue {
-		text += ", the project's stand-in for Kueue"
-		options.Queueing = true
+		text += ", Kueue"
+		options.Controllers = []string{addon.Kueue}
 	}
 	return options, text
 }
@@ -146,8 +160,8 @@ func clusterOf(file *simulation.Scenario) (options simcluster.Options, text stri
 	options.Images = map[string]string{controlplane.AnyImage: controlplane.HostImage}
 	text = wording.Number(nodes, "node")
 	if len(file.LocalQueues) > 0 {
-		text += ", the project's stand-in for Kueue"
-		options.Queueing, options.FairSharing = true, file.FairSharing
+		text += ", Kueue"
+		options.Controllers = []string{addon.Kueue}
 	}
 	return options, text
 }

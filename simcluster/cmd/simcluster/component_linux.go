@@ -15,7 +15,6 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/controlplane/components"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/fakekubelet"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/fakekubelet/kubeletadmission"
-	"github.com/elastic-training/terraform-provider-elastic/simcluster/fakekueue"
 )
 
 // containerShim is the name under which the node agent re-executes this binary to enter a mount namespace.
@@ -33,12 +32,6 @@ func runComponent(args []string) (code int, done bool) {
 	case controlplane.NodeAgent:
 		if err := runNodeAgent(args[1:]); err != nil {
 			fmt.Fprintf(os.Stderr, "node-agent: %v\n", err)
-			return cli.Failed, true
-		}
-		return 0, true
-	case controlplane.QueueController:
-		if err := runQueueController(args[1:]); err != nil {
-			fmt.Fprintf(os.Stderr, "queue-controller: %v\n", err)
 			return cli.Failed, true
 		}
 		return 0, true
@@ -65,22 +58,4 @@ func runNodeAgent(args []string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	return fakekubelet.Run(ctx, config, kubeletadmission.Admit, slog.New(slog.NewTextHandler(os.Stderr, nil)))
-}
-
-func runQueueController(args []string) error {
-	var config fakekueue.Config
-	flags := flag.NewFlagSet(controlplane.QueueController, flag.ContinueOnError)
-	flags.StringVar(&config.AdminKubeconfig, "admin-kubeconfig", "", "kubeconfig with which the API and the webhooks are installed")
-	flags.StringVar(&config.Kubeconfig, "kubeconfig", "", "the controller's own kubeconfig")
-	flags.IntVar(&config.WebhookPort, "webhook-port", 0, "port of the webhooks on 127.0.0.1")
-	flags.StringVar(&config.CertFile, "tls-cert-file", "", "certificate of the webhooks")
-	flags.StringVar(&config.KeyFile, "tls-private-key-file", "", "private key of the webhooks")
-	flags.StringVar(&config.CAFile, "ca-file", "", "CA certificate of the webhooks")
-	flags.BoolVar(&config.FairSharing, "fair-sharing", false, "enable fair sharing")
-	if err := flags.Parse(args); err != nil {
-		return err
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	defer stop()
-	return fakekueue.Run(ctx, config, slog.New(slog.NewTextHandler(os.Stderr, nil)))
 }
