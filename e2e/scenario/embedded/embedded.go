@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -69,7 +70,11 @@ func (b Backend) ClusterFor(ctx context.Context, file *simulation.Scenario, wher
 }
 
 func (b Backend) start(ctx context.Context, options simcluster.Options, text string, where scenario.ClusterOptions) (scenario.Cluster, func() error, error) {
-	where.Logf("Cluster: starting %s, with the real Kubernetes control plane.", text)
+	control := "the real Kubernetes control plane"
+	if slices.Contains(options.Controllers, addon.Kueue) {
+		control += " and Kueue"
+	}
+	where.Logf("Cluster: starting %s, with %s.", text, control)
 	began := time.Now()
 	log, err := os.Create(filepath.Join(where.Out, "cluster.log"))
 	if err != nil {
@@ -120,7 +125,6 @@ func clusterFor(needs scenario.Requirements) (options simcluster.Options, text s
 		options.Images = map[string]string{controlplane.AnyImage: controlplane.HostImage}
 	}
 	if needs.Kueue {
-		text += ", Kueue"
 		options.Controllers = []string{addon.Kueue}
 	}
 	return options, text
@@ -160,7 +164,6 @@ func clusterOf(file *simulation.Scenario) (options simcluster.Options, text stri
 	options.Images = map[string]string{controlplane.AnyImage: controlplane.HostImage}
 	text = wording.Number(nodes, "node")
 	if len(file.LocalQueues) > 0 {
-		text += ", Kueue"
 		options.Controllers = []string{addon.Kueue}
 	}
 	return options, text
