@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
 	"github.com/elastic-training/terraform-provider-elastic/internal/wording"
@@ -29,6 +30,9 @@ import (
 //   - the exit of a pod whose object was removed at once, which cannot be observed, and the exit code of a user's command
 //     that was terminated, which depends on the command and its shell;
 //   - the workloads of single pods: the states of their pods show whether Kueue preempted them;
+//   - an eviction for a failed node, if Kueue admits the workload again: when it has found another node, and an update of the
+//     workload arrives before it has written so (Kueue 0.19), it looks once more, finds the workload's own pods there and evicts
+//     it. The pods show where the workload then runs;
 //   - the pods that terraform destroy ends; the outline only shows that it leaves nothing.
 func (s Scenario) Outline(events []eventlog.Event) string {
 	h := eventlog.Replay(events)
@@ -210,8 +214,9 @@ func outlineWorkloads(h *eventlog.History) []string {
 			continue
 		}
 		var states []string
-		for _, interval := range admissions(workload) {
-			if interval.From.After(destruction(h)) {
+		intervals := slices.DeleteFunc(admissions(workload), func(interval eventlog.Interval) bool { return interval.From.After(destruction(h)) })
+		for i, interval := range intervals {
+			if interval.Evicted == kueue.WorkloadEvictedDueToNodeFailures && i+1 < len(intervals) {
 				continue
 			}
 			states = append(states, "admitted")

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
 	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog/eventlogtest"
@@ -269,6 +270,15 @@ func TestOutlineIgnoresTimesNodesAndSampling(t *testing.T) {
 			before := event
 			before.Job = &waits
 			return []eventlog.Event{before, event}
+		},
+		"a workload loses its node once, and is admitted again": func(_ time.Time, _ int, event eventlog.Event) []eventlog.Event {
+			if event.Workload == nil || !event.Workload.Admitted || event.Workload.Finished || event.Workload.Name != eventlogtest.HighWorkload.Name {
+				return []eventlog.Event{event}
+			}
+			gone, evicted := *event.Workload, event
+			gone.Admitted, gone.Evicted = false, kueue.WorkloadEvictedDueToNodeFailures
+			evicted.Workload = &gone
+			return []eventlog.Event{event, evicted, event}
 		},
 		"every state is seen twice": func(_ time.Time, _ int, event eventlog.Event) []eventlog.Event {
 			if event.Pod != nil || event.Workload != nil || event.Job != nil {

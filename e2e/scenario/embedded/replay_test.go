@@ -34,7 +34,7 @@ func TestReplayOfAScenarioFileMatchesItsSimulation(t *testing.T) {
 		speedUps[sc.Name] = 1
 	}
 	racks := scenario.RacksAndBlocks()
-	speedUps[racks.Name] = 60 // 37 minutes, most of which pass while nothing but computing happens
+	speedUps[racks.Name] = 40 // 37 minutes, most of which pass while nothing but computing happens
 	others = append(others, racks)
 	for _, sc := range append(scenario.Scenarios(scenario.ForTests), others...) {
 		if speedUp, there := speedUps[sc.Name]; there {
