@@ -11,21 +11,19 @@ import (
 
 // Generate makes a situation of a seed; the same one every time.
 func Generate(seed uint64) *Situation {
-	d := draw(seed)
-	d.residents()
-	d.planned()
-	for range 1 + d.IntN(3) {
-		features[d.weighted()].add(d)
+	d := &drawing{Rand: rand.New(rand.NewPCG(seed, 16)), room: maxBefore} //nolint:gosec // it has to be the same every time
+	if d.oneIn(4) {
+		if d.oneIn(3) { // pods without a queue leave less room
+			d.residents()
+		}
+		queuedFeatures[d.weightedOf(queuedFeatures)].add(d)
+	} else {
+		d.residents()
+		d.planned()
+		for range 1 + d.IntN(3) {
+			features[d.weightedOf(features)].add(d)
+		}
 	}
-	return d.situation(seed)
-}
-
-func draw(seed uint64) *drawing {
-	return &drawing{Rand: rand.New(rand.NewPCG(seed, 16)), room: maxBefore} //nolint:gosec // it has to be the same every time
-}
-
-// situation is what was drawn.
-func (d *drawing) situation(seed uint64) *Situation {
 	s := &Situation{Name: fmt.Sprintf("seed-%d", seed), Job: d.job}
 	for _, part := range [][]*unstructured.Unstructured{d.first, d.then} {
 		if len(part) > 0 {
@@ -58,9 +56,7 @@ type feature struct {
 
 var features = slices.Concat(podFeatures, policyFeatures, queueFeatures, deviceFeatures, lifecycleFeatures)
 
-// weighted draws the number of a feature.
-func (d *drawing) weighted() int { return d.weightedOf(features) }
-
+// weightedOf draws the number of a feature.
 func (d *drawing) weightedOf(features []feature) int {
 	sum := 0
 	for _, f := range features {

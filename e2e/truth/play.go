@@ -14,6 +14,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/cli"
@@ -100,8 +101,9 @@ func (s *Stage) setUp(ctx context.Context, part []*unstructured.Unstructured) er
 	return s.Settle(ctx)
 }
 
-// Unfit reports whether an error of Play is the situation's own: the API server refuses its objects.
-func Unfit(err error) bool { return isRefusal(err) && !Broken(err) }
+// Unfit reports whether an error of Play is the situation's own: the API server refuses its objects, or does not know
+// their kind, because a controller is not built.
+func Unfit(err error) bool { return (isRefusal(err) || meta.IsNoMatchError(err)) && !Broken(err) }
 
 // Broken reports whether an error of Play makes its stage unusable.
 func Broken(err error) bool { return errors.Is(err, errUnclean) }

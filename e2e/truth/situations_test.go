@@ -2,6 +2,7 @@ package truth_test
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,12 +12,20 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/e2e/program"
 	"github.com/elastic-training/terraform-provider-elastic/e2e/truth"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster"
+	"github.com/elastic-training/terraform-provider-elastic/simcluster/addon"
+	"github.com/elastic-training/terraform-provider-elastic/simcluster/controlplane"
 )
 
-// newStage starts the cluster of all situations, with our own engine in Kueue's place.
+// newStage starts the cluster of all situations, with Kueue and the other controllers that are built.
 func newStage(t *testing.T) *truth.Stage {
 	t.Helper()
-	cluster := simcluster.Start(t, append(nodes(), simcluster.Kueue())...)
+	cluster := simcluster.Start(t,
+		simcluster.NodeGroup(controlplane.NodeGroup{Name: "cpu", Count: 4, CPU: "4", Memory: "15Gi"}),
+		simcluster.NodeGroup(controlplane.NodeGroup{
+			Name: "gpu", Count: 2, CPU: "8", Memory: "32Gi", Resources: map[string]string{"nvidia.com/gpu": "4"}, Labels: map[string]string{"gpu": "t4"},
+		}),
+		simcluster.Image(controlplane.AnyImage, controlplane.HostImage),
+		simcluster.Kueue(), simcluster.Controllers(addon.Built(addon.Find(os.Getenv(simcluster.BinaryVariable)))...))
 	simulator, err := program.Simulator(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)

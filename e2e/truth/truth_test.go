@@ -28,7 +28,7 @@ const (
 // TestDrawnSituationsTurnOutAsForecast draws $ELASTIC_TRUTH situations from the seeds that begin with
 // $ELASTIC_TRUTH_SEED, or those of $ELASTIC_TRUTH_SEEDS, which are separated by blanks. Those that are forecast wrongly are stored, and the first of them are made small.
 func TestDrawnSituationsTurnOutAsForecast(t *testing.T) {
-	r := &round{t: t, seeds: chosen(t), shrinks: number(t, "ELASTIC_TRUTH_SHRINK", shrunk), tally: &truth.Tally{}, generate: truth.Generate}
+	r := &round{t: t, seeds: chosen(t), shrinks: number(t, "ELASTIC_TRUTH_SHRINK", shrunk), tally: &truth.Tally{}}
 	var stages sync.WaitGroup
 	for range max(1, runtime.NumCPU()/2) { // a situation mostly waits, but for several processes
 		stage := newStage(t)
@@ -86,8 +86,6 @@ type round struct {
 	shrinks uint64   // how many may still be made small
 	tally   *truth.Tally
 	wrong   []truth.Outcome // and not known
-	// generate draws the situation of a seed.
-	generate func(seed uint64) *truth.Situation
 }
 
 // take is the next seed to play; false when there is none.
@@ -115,7 +113,7 @@ func (r *round) plays(stage *truth.Stage) (broken bool) {
 
 // play plays a situation, and reports whether the stage can play none after it.
 func (r *round) play(stage *truth.Stage, seed uint64) (broken bool) {
-	outcome, err := stage.Play(r.t.Context(), r.generate(seed))
+	outcome, err := stage.Play(r.t.Context(), truth.Generate(seed))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.tally.Count(outcome, err)%progress == 0 {

@@ -6,32 +6,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// kueueFeatures are queues with objects whose controllers are those of other projects.
-var kueueFeatures = []feature{
+// queuedFeatures are queues with objects whose controllers are those of other projects. A situation has one of them.
+var queuedFeatures = []feature{
 	{4, func(d *drawing) { d.queuedObjects((*drawing).jobSet) }},
 	{3, func(d *drawing) { d.queuedObjects((*drawing).trainJob) }},
 	{2, func(d *drawing) { d.queuedObjects((*drawing).rayCluster) }},
 	{2, func(d *drawing) { d.queuedObjects((*drawing).podGroup) }},
 	{3, func(d *drawing) { d.queuedObjects((*drawing).anyQueued) }},
-}
-
-// GenerateKueue makes a situation of a seed in which Kueue decides, and controllers of other projects create pods.
-func GenerateKueue(seed uint64) *Situation {
-	d := draw(seed)
-	if d.oneIn(2) {
-		d.residents()
-		d.planned()
-		queueFeatures[d.IntN(len(queueFeatures))].add(d)
-		if d.oneIn(3) {
-			features[d.weighted()].add(d)
-		}
-	} else {
-		if d.oneIn(3) { // pods without a queue leave less room
-			d.residents()
-		}
-		kueueFeatures[d.weightedOf(kueueFeatures)].add(d)
-	}
-	return d.situation(seed)
 }
 
 // A maker makes an object, with what it needs before it, for a queue. Its last object has the pods.
@@ -56,12 +37,43 @@ func (d *drawing) queuedObjects(makes maker) {
 		either := one(d, makes, makes, (*drawing).queuedJob)
 		d.then = append(d.then, either(d, d.name("held"), one(d, names...), pods, one(d, "1", "2", "3"), one(d, "low", "low", "mid"))...)
 	}
+	slowOnes := d.oneIn(4)
+	if slowOnes {
+		slow(d.then...)
+	}
 	planned := makes(d, d.name("job"), one(d, names...), 1+d.IntN(3), one(d, "1", "2", "3"), one(d, "low", "mid", "high", "high"))
+	if slowOnes {
+		slow(planned...)
+	}
 	// What it needs is there already, as in clusters where administrators make runtimes.
 	d.first = append(d.first, planned[:len(planned)-1]...)
 	d.job = append(d.job, planned[len(planned)-1])
 	if planned[len(planned)-1].GetKind() == "Pod" { // all pods of a group are planned
 		d.first, d.job = d.first[:len(d.first)-len(planned)+1], planned
+	}
+}
+
+// slow lets the objects' pods take a second to start.
+func slow(objects ...*unstructured.Unstructured) {
+	var slowDown func(value any)
+	slowDown = func(value any) {
+		switch value := value.(type) {
+		case []any:
+			for _, item := range value {
+				slowDown(item)
+			}
+		case map[string]any:
+			if _, ofPod := value["containers"]; ofPod {
+				value["initContainers"] = []any{yamlOf(`{name: slow, image: any, command: [sleep, "1"]}`)}
+				return
+			}
+			for _, field := range value {
+				slowDown(field)
+			}
+		}
+	}
+	for _, object := range objects {
+		slowDown(object.Object)
 	}
 }
 
