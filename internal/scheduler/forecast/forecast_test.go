@@ -53,6 +53,17 @@ func high(t *testing.T) forecast.Job {
 	return job(t, forecasttest.TrainingJob("high-prio-job", "high", "high", 1, 1))
 }
 
+func TestTheMinimumOfAQueuedJobHasItsOwnClass(t *testing.T) {
+	for _, c := range []struct{ minimum, above, want string }{{"high", "low", "high"}, {"", "low", "low"}} {
+		d := forecasttest.TrainingJob("elastic", "", "", 1, 2)
+		d.Queue = &trainingjob.Queue{Name: "user-queue", PriorityClass: c.above, MinPriorityClass: c.minimum}
+		stages := job(t, d).Stages
+		if first, burst := stages[0][0], stages[1][0]; first.Class != c.want || burst.Class != c.above || first.Queue != "user-queue" || burst.Queue != "user-queue" {
+			t.Errorf("minimum %q, above it %q: the master and the minimum have %+v, the others %+v", c.minimum, c.above, first, burst)
+		}
+	}
+}
+
 func TestAJobThatWaitsHasAnEstimateIfRunningJobsHaveKnownEnds(t *testing.T) {
 	running := forecasttest.Master(forecasttest.Pod("running-x", "node-1", "2", 1000000, 0), "running")
 	worker := forecasttest.Worker(forecasttest.Pod("running-worker-0", "node-1", "1", 1000000, 0), "running", 0)
