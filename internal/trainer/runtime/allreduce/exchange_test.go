@@ -38,7 +38,7 @@ func newStep(seed, k int, l Layout) step {
 	s := step{layout: l}
 	value := func(v, i int) float32 { return float32(math.Sin(float64(seed*7919+v*104729+i)) * 1000) }
 	for v := range k {
-		p := Part{Span: reduce.Span{Lo: v, Hi: v + 1}, Measured: []*wirepb.Measured{{LossSum: float64(value(v, -1))}}}
+		p := Part{Span: reduce.Span{Lo: v, Hi: v + 1}, Measured: []*wirepb.Measured{{LossSum: float64(value(v, -1)), Counts: []int64{int64(v + 1), int64(seed)}}}}
 		p.Sum.Dense, p.Stats = make([]float32, l.Dense), [][]float32{make([]float32, l.Stats)}
 		for i := range p.Sum.Dense {
 			p.Sum.Dense[i] = value(v, i)
@@ -99,7 +99,13 @@ func (s step) sum(number int64) Sum {
 		all[v] = v
 	}
 	whole := s.held(all)[0]
-	sum := Sum{Step: number, Floats: slices.Clone(whole.Sum.Dense), Rows: gradient.Counts(whole.Sum.Rows), Measured: total(whole.Measured)}
+	sum := Sum{Step: number, Floats: slices.Clone(whole.Sum.Dense), Rows: gradient.Counts(whole.Sum.Rows), Measured: &wirepb.Measured{Counts: []int64{0, 0}}}
+	for _, m := range whole.Measured {
+		sum.Measured.LossSum += m.LossSum
+		for i := range sum.Measured.Counts {
+			sum.Measured.Counts[i] += m.Counts[i]
+		}
+	}
 	for _, stats := range whole.Stats {
 		sum.Floats = append(sum.Floats, stats...)
 	}
@@ -108,7 +114,7 @@ func (s step) sum(number int64) Sum {
 }
 
 func equal(a, b Sum) bool {
-	return a.Step == b.Step && slices.Equal(a.Rows, b.Rows) && a.Measured.GetLossSum() == b.Measured.GetLossSum() &&
+	return a.Step == b.Step && slices.Equal(a.Rows, b.Rows) && a.Measured.GetLossSum() == b.Measured.GetLossSum() && slices.Equal(a.Measured.GetCounts(), b.Measured.GetCounts()) &&
 		slices.EqualFunc(a.Floats, b.Floats, func(x, y float32) bool { return math.Float32bits(x) == math.Float32bits(y) })
 }
 
