@@ -262,6 +262,27 @@ func TestAListenerGetsTheSumAndAWorkerThatHasItRelaysIt(t *testing.T) {
 	}
 }
 
+func TestARelayedSumCountsWhereAnOwnerWasLostAfterSomeOfItsSlices(t *testing.T) {
+	l, k := withTables, 2
+	all, closed := workers(t, 2, k, l)
+	defer closed()
+	s := newStep(1, k, l)
+	whole := s.held(ids(k))[0]
+	first := l.share(0, 2)
+	floats, rows := first.pack(whole)
+	sum, stats, err := l.unpack(first, k, floats, rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all[1].mu.Lock()
+	all[1].gather(&wirepb.Slice{Round: 1, Hi: int32(k), Finished: true, Count: 2, Measured: []*wirepb.Measured{s.sum(0).Measured}}, sum, stats)
+	all[1].mu.Unlock()
+	all[0].Relay(1, s.sum(0), []int{1})
+	if got := next(t, all[1]); !equal(got, s.sum(0)) {
+		t.Error("the relayed sum differs")
+	}
+}
+
 func TestAWorkerWithoutTheTokenIsRejectedAndAnUnreachablePeerIsNamed(t *testing.T) {
 	l := Layout{Dense: 10, Minibatch: 1}
 	all, closed := workers(t, 2, 1, l)
