@@ -196,3 +196,12 @@ func TestAFileThatIsBeingWrittenIsForItsOwnerAlone(t *testing.T) {
 		t.Errorf("%v, looked: %t", err, looked)
 	}
 }
+
+func TestAFinishedFileMayBeReadByOthers(t *testing.T) {
+	d := store.Directory{Root: t.TempDir()}
+	for _, name := range save(t, d, "weights") {
+		if info, err := os.Stat(filepath.Join(d.Dir(job), filepath.Base(name))); err != nil || info.Mode().Perm() != 0o644 {
+			t.Errorf("%s: %v, %v", name, info, err)
+		}
+	}
+}
