@@ -34,4 +34,8 @@ func TestAPlanForecastsEachOutcome(t *testing.T) {
 			providertest.ExpectText(t, strings.Join(strings.Fields(printed), " "), c.says...)
 		})
 	}
+	t.Run("a change that replaces a task", func(t *testing.T) {
+		printed := succeeds(t, r, strings.Replace(occupied, `"3.1"`, `"32"`, 1), "plan")
+		providertest.ExpectText(t, strings.Join(strings.Fields(printed), " "), "must be replaced", "occupant-0 can never run")
+	})
 }
