@@ -86,7 +86,7 @@ func sameVerdict(t interface {
 }
 
 // errCannotExist is of an object to be changed that can come into being only while Kueue is not there.
-var errCannotExist = errors.New("Kueue refuses what is to be changed")
+var errCannotExist = errors.New("what is to be changed is refused by Kueue")
 
 func deniedByWebhook(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "admission webhook")
