@@ -11,7 +11,7 @@ import (
 var queueFeatures = []feature{
 	{14, (*drawing).queues},
 	{6, (*drawing).topology},
-	{2, func(d *drawing) { // for those that name none; in Kueue's place on the embedded cluster this is about Jobs only
+	{2, func(d *drawing) { // for those that name none
 		if !slices.ContainsFunc(d.job, func(object *unstructured.Unstructured) bool { return object.GetKind() != "Job" }) {
 			d.queue("default", "", 2+d.IntN(10))
 		}
