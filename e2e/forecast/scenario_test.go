@@ -20,9 +20,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+	controllerconstants "sigs.k8s.io/kueue/pkg/controller/constants"
 
 	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/task"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
@@ -133,7 +134,7 @@ func (s *stage) setUp() {
 			OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue}},
 		}}}
 		if p.queued {
-			job.Labels = map[string]string{kueue.QueueLabel: "queue", kueue.WorkloadPriorityClassLabel: p.class}
+			job.Labels = map[string]string{controllerconstants.QueueLabel: "queue", controllerconstants.WorkloadPriorityClassLabel: p.class}
 			job.Spec.Suspend = new(true)
 		}
 		_, err := kube.BatchV1().Jobs(s.ns).Create(ctx, job, metav1.CreateOptions{})

@@ -13,9 +13,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 )
 
 // tutorial is a copy of one of the examples, in which terraform is run.

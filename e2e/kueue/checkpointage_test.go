@@ -14,8 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+	controllerconstants "sigs.k8s.io/kueue/pkg/controller/constants"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	kueueclient "github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/client"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
@@ -168,7 +169,7 @@ func (j *namespace) clear() {
 func (j *namespace) start(name, class string, reports bool, checkpoint string) {
 	j.t.Helper()
 	job := &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{kueue.QueueLabel: queueName}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{controllerconstants.QueueLabel: queueName}},
 		Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 			RestartPolicy: corev1.RestartPolicyNever, PriorityClassName: class, TerminationGracePeriodSeconds: new(int64(1)),
 			Containers: []corev1.Container{{
@@ -212,7 +213,7 @@ func (j *namespace) boosted(ctx context.Context, one, other string) error {
 	for i := range workloads.Items {
 		w := &workloads.Items[i]
 		if meta.IsStatusConditionTrue(w.Status.Conditions, kueue.WorkloadAdmitted) && len(w.OwnerReferences) == 1 {
-			boosts[w.OwnerReferences[0].Name] = w.Annotations[kueue.PriorityBoostAnnotation]
+			boosts[w.OwnerReferences[0].Name] = w.Annotations[controllerconstants.PriorityBoostAnnotationKey]
 		}
 	}
 	if boosts[one] == "" || boosts[other] != "" {

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/util/retry"
 	"pgregory.net/rapid"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	kueueclient "github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/client"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/validation"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/validation/validationtest"

@@ -8,7 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
 	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog/eventlogtest"

@@ -14,9 +14,9 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	controllerconstants "sigs.k8s.io/kueue/pkg/controller/constants"
 
 	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/task"
 )
 
@@ -219,7 +219,7 @@ func TestTheDefaultQueueOfANamespaceIsNoDrift(t *testing.T) {
 		t.Fatalf("apply exited with %d:\n%s", code, printed)
 	}
 	providertest.ExpectText(t, printed, "Warning: Task will be queued by default", `queue = { name = "default" }`)
-	if live := job(t, ns, "unlabelled"); live.Labels[kueue.QueueLabel] != "default" {
+	if live := job(t, ns, "unlabelled"); live.Labels[controllerconstants.QueueLabel] != "default" {
 		t.Errorf("Kueue has not queued it: %v", live.Labels)
 	}
 	r.ExpectNoChanges(t, config)
@@ -240,7 +240,7 @@ func awaitDefaultQueue(t *testing.T, ns string) {
 		if err != nil {
 			return err.Error(), false
 		}
-		return fmt.Sprint(made.Labels), made.Labels[kueue.QueueLabel] == "default"
+		return fmt.Sprint(made.Labels), made.Labels[controllerconstants.QueueLabel] == "default"
 	})
 }
 

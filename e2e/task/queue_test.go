@@ -13,9 +13,10 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+	controllerconstants "sigs.k8s.io/kueue/pkg/controller/constants"
 
 	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/eventually"
 )
 
@@ -77,7 +78,7 @@ func workloadOf(ctx context.Context, t *testing.T, ns, name string) *kueue.Workl
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, err := queues(t).Workloads(ns).List(ctx, metav1.ListOptions{LabelSelector: kueue.JobUIDLabel + "=" + string(live.UID)})
+	list, err := queues(t).Workloads(ns).List(ctx, metav1.ListOptions{LabelSelector: controllerconstants.JobUIDLabel + "=" + string(live.UID)})
 	if err != nil {
 		t.Fatal(err)
 	}

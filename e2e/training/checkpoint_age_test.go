@@ -9,8 +9,9 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	controllerconstants "sigs.k8s.io/kueue/pkg/controller/constants"
+	podconstants "sigs.k8s.io/kueue/pkg/controller/jobs/pod/constants"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	rule "github.com/elastic-training/terraform-provider-elastic/internal/scheduler/checkpointage"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/checkpointage"
 )
@@ -47,9 +48,9 @@ func TestAJobsGroupIsBoostedWhileItHoldsQuota(t *testing.T) {
 			}
 			seen, group, others := "", "", ""
 			for _, w := range all.Items {
-				boost := w.Annotations[kueue.PriorityBoostAnnotation]
+				boost := w.Annotations[controllerconstants.PriorityBoostAnnotationKey]
 				seen += fmt.Sprintf("%s: %q; ", w.Name, boost)
-				if w.Annotations[kueue.IsGroupWorkloadAnnotation] == "true" {
+				if w.Annotations[podconstants.IsGroupWorkloadAnnotationKey] == "true" {
 					group = boost
 				} else {
 					others += boost

@@ -16,8 +16,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+	controllerconstants "sigs.k8s.io/kueue/pkg/controller/constants"
+	podconstants "sigs.k8s.io/kueue/pkg/controller/jobs/pod/constants"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	kueueclient "github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/client"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 )
@@ -98,7 +100,7 @@ func (q *queue) define(most int, masterCPUs string) trainingjob.Definition {
 func (q *queue) urgent(j *job, cpus int32) (remove func()) {
 	q.Helper()
 	idle := &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Name: "urgent", Labels: map[string]string{kueue.QueueLabel: "queue", kueue.WorkloadPriorityClassLabel: q.class(urgent)}},
+		ObjectMeta: metav1.ObjectMeta{Name: "urgent", Labels: map[string]string{controllerconstants.QueueLabel: "queue", controllerconstants.WorkloadPriorityClassLabel: q.class(urgent)}},
 		Spec: batchv1.JobSpec{
 			Parallelism: &cpus, Completions: &cpus,
 			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
@@ -150,7 +152,7 @@ func (q *queue) awaitNothingHeld(j *job) {
 	})
 	j.await("pods without Kueue's finalizer", func(ctx context.Context) (string, bool, error) {
 		pods, err := j.pods(ctx, "")
-		held := slices.DeleteFunc(pods, func(p corev1.Pod) bool { return !slices.Contains(p.Finalizers, kueue.PodFinalizer) })
+		held := slices.DeleteFunc(pods, func(p corev1.Pod) bool { return !slices.Contains(p.Finalizers, podconstants.PodFinalizer) })
 		return names(held), len(held) == 0, err
 	})
 }

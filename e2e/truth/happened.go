@@ -13,8 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 )
 
 // Happened is the result of applying a planned job file, for its objects and for others.

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	k8slabels "k8s.io/apimachinery/pkg/labels"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster/snapshot"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler"
@@ -196,14 +196,14 @@ func queueModels(queues []*kueue.ClusterQueue) []queueModel {
 	for _, queue := range queues {
 		model := queueModel{
 			Name: types.StringValue(queue.Name), Cohort: textOrNull(string(queue.Spec.CohortName)),
-			Active:  types.BoolValue(apimeta.IsStatusConditionTrue(queue.Status.Conditions, kueue.ConditionActive)),
+			Active:  types.BoolValue(apimeta.IsStatusConditionTrue(queue.Status.Conditions, kueue.ClusterQueueActive)),
 			Pending: types.Int64Value(int64(queue.Status.PendingWorkloads)), Reserving: types.Int64Value(int64(queue.Status.ReservingWorkloads)),
 			Admitted: types.Int64Value(int64(queue.Status.AdmittedWorkloads)),
 			Quotas:   []quotaModel{},
 		}
 		if !model.Active.ValueBool() {
 			model.Message = types.StringValue("Kueue has not processed it yet.")
-			if c := apimeta.FindStatusCondition(queue.Status.Conditions, kueue.ConditionActive); c != nil {
+			if c := apimeta.FindStatusCondition(queue.Status.Conditions, kueue.ClusterQueueActive); c != nil {
 				model.Message = types.StringValue(c.Message)
 			}
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/validation"
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 )
@@ -43,7 +43,7 @@ func newClusterQueue() func() resource.Resource {
 }
 
 func conditionActive(conditions []metav1.Condition) *metav1.Condition {
-	return apimeta.FindStatusCondition(conditions, kueue.ConditionActive)
+	return apimeta.FindStatusCondition(conditions, kueue.ClusterQueueActive)
 }
 
 // quotaConcerns are the attributes that rules about quotas read besides their neighbours: limits need a cohort above,

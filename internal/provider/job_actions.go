@@ -13,8 +13,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	controllerconstants "sigs.k8s.io/kueue/pkg/controller/constants"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/task"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
@@ -98,7 +98,7 @@ func resume(ctx context.Context, client *cluster.Client, job *batchv1.Job, tell 
 
 // letRun reports whether a job may run: in a queue to its Workload, and to the Job itself elsewhere.
 func letRun(ctx context.Context, client *cluster.Client, job *batchv1.Job, may bool) error {
-	if queued := job.Labels[kueue.QueueLabel] != "" || trainingjob.GroupOf(job.Spec.Template.Labels) != ""; !queued {
+	if queued := job.Labels[controllerconstants.QueueLabel] != "" || trainingjob.GroupOf(job.Spec.Template.Labels) != ""; !queued {
 		return cluster.Merge(ctx, client, client.Kubernetes().BatchV1().Jobs(job.Namespace), job.Name, specOf("suspend", !may))
 	}
 	workload := cmp.Or(workloadOf(ctx, client, job), groupOf(ctx, client, job))

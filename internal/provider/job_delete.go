@@ -10,8 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	podconstants "sigs.k8s.io/kueue/pkg/controller/jobs/pod/constants"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster/jobparts"
@@ -60,7 +60,7 @@ func (c *jobCluster) whyItStays(ctx context.Context, pod *corev1.Pod) string {
 	switch {
 	case pod.DeletionTimestamp == nil:
 		return fmt.Sprintf("%s has not been deleted yet: the garbage collector of kube-controller-manager deletes it; check that it runs, or run kubectl delete pod -n %s %s", name, pod.Namespace, pod.Name)
-	case slices.Contains(pod.Finalizers, kueue.PodFinalizer) && trainingjob.GroupOf(pod.Labels) != "":
+	case slices.Contains(pod.Finalizers, podconstants.PodFinalizer) && trainingjob.GroupOf(pod.Labels) != "":
 		return fmt.Sprintf("%s is kept by Kueue until its group's Workload is deleted: kubectl delete workload -n %s %s; check that Kueue runs", name, pod.Namespace, trainingjob.GroupOf(pod.Labels))
 	case len(pod.Finalizers) > 0:
 		return fmt.Sprintf("%s is held by finalizer %s: the controller that set it must remove it; if that controller no longer exists: kubectl patch pod -n %s %s --type=merge -p '{\"metadata\":{\"finalizers\":null}}'",

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 )
 
@@ -54,14 +54,17 @@ func (c *jobCluster) whileQueueExists(ctx context.Context, namespace, queue stri
 	}
 }
 
+// clusterQueueDoesNotExist is a reason of a LocalQueue's condition Active (Kueue's pkg/controller/core).
+const clusterQueueDoesNotExist = "ClusterQueueDoesNotExist"
+
 // queueProblem is the reason why nothing can be admitted from a queue, "" if something may be: of the queues found, of
 // which there is at most one.
 func queueProblem(namespace, queue string, found []*kueue.LocalQueue) string {
 	if len(found) == 0 {
 		return fmt.Sprintf("LocalQueue %s/%s does not exist", namespace, queue)
 	}
-	active := meta.FindStatusCondition(found[0].Status.Conditions, kueue.ConditionActive)
-	if active != nil && active.Reason == kueue.LocalQueueActiveReasonClusterQueueDoesNotExist {
+	active := meta.FindStatusCondition(found[0].Status.Conditions, kueue.LocalQueueActive)
+	if active != nil && active.Reason == clusterQueueDoesNotExist {
 		return fmt.Sprintf("ClusterQueue %s of LocalQueue %s/%s does not exist (%s)", found[0].Spec.ClusterQueue, namespace, queue, strings.TrimSuffix(active.Message, "."))
 	}
 	return ""

@@ -5,8 +5,7 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 )
 
 func TestAnEmptyLogIsReportedAsEmpty(t *testing.T) {
@@ -24,7 +23,7 @@ func TestAQueueFromWhichNothingIsAdmittedIsNamed(t *testing.T) {
 		return []*kueue.LocalQueue{{Spec: kueue.LocalQueueSpec{ClusterQueue: "team"}, Status: kueue.LocalQueueStatus{Conditions: conditions}}}
 	}
 	inactive := func(reason string) metav1.Condition {
-		return metav1.Condition{Type: kueue.ConditionActive, Status: metav1.ConditionFalse, Reason: reason, Message: "Can't submit new workloads to clusterQueue"}
+		return metav1.Condition{Type: kueue.LocalQueueActive, Status: metav1.ConditionFalse, Reason: reason, Message: "Can't submit new workloads to clusterQueue"}
 	}
 	for name, c := range map[string]struct {
 		found []*kueue.LocalQueue
@@ -32,8 +31,8 @@ func TestAQueueFromWhichNothingIsAdmittedIsNamed(t *testing.T) {
 	}{
 		"there is none":                  {nil, "LocalQueue ns/q does not exist"},
 		"Kueue has not processed it yet": {queue(), ""},
-		"it is active":                   {queue(metav1.Condition{Type: kueue.ConditionActive, Status: metav1.ConditionTrue, Reason: "Ready"}), ""},
-		"its ClusterQueue is missing":    {queue(inactive(kueue.LocalQueueActiveReasonClusterQueueDoesNotExist)), "ClusterQueue team of LocalQueue ns/q does not exist (Can't submit new workloads to clusterQueue)"},
+		"it is active":                   {queue(metav1.Condition{Type: kueue.LocalQueueActive, Status: metav1.ConditionTrue, Reason: "Ready"}), ""},
+		"its ClusterQueue is missing":    {queue(inactive(clusterQueueDoesNotExist)), "ClusterQueue team of LocalQueue ns/q does not exist (Can't submit new workloads to clusterQueue)"},
 		"its ClusterQueue is held":       {queue(inactive("ClusterQueueIsInactive")), ""}, // it may be released during the wait
 	} {
 		t.Run(name, func(t *testing.T) {

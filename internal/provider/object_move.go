@@ -7,6 +7,11 @@ import (
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/versions"
 )
 
 // MoveState converts state of the hashicorp/kubernetes provider, for a moved block (Terraform 1.8). It does not change
@@ -69,15 +74,23 @@ func (k *kind[T]) movedFromManifest(state []byte) (T, error) {
 	if err := json.Unmarshal(state, &source); err != nil {
 		return object, err
 	}
-	var manifest struct{ APIVersion, Kind string }
-	if err := json.Unmarshal(source.Manifest.Value, &manifest); err != nil {
+	manifest := &unstructured.Unstructured{}
+	if err := utiljson.Unmarshal(source.Manifest.Value, &manifest.Object); err != nil {
 		return object, fmt.Errorf("its manifest: %w", err)
 	}
-	if manifest.Kind != k.title || manifest.APIVersion != k.apiVersion {
+	group, _, _ := strings.Cut(k.apiVersion, "/")
+	isKueues := group == kueue.SchemeGroupVersion.Group && manifest.GroupVersionKind().Group == group
+	if manifest.GetKind() != k.title || manifest.GetAPIVersion() != k.apiVersion && !isKueues {
 		return object, fmt.Errorf("the source manifest has kind %s (%s); expected %s (%s). Change and apply the manifest before the move, or import the object",
-			manifest.Kind, manifest.APIVersion, k.title, k.apiVersion)
+			manifest.GetKind(), manifest.GetAPIVersion(), k.title, k.apiVersion)
 	}
-	if err := json.Unmarshal(source.Manifest.Value, object); err != nil {
+	read := func(manifest *unstructured.Unstructured, object any) error {
+		return json.Unmarshal(source.Manifest.Value, object)
+	}
+	if isKueues {
+		read = versions.Decode
+	}
+	if err := read(manifest, object); err != nil {
 		return object, fmt.Errorf("its manifest: %w", err)
 	}
 	object.SetUID(source.Object.Value.Metadata.UID)

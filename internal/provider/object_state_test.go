@@ -128,7 +128,7 @@ func TestKueueObjectsMoveFromManifests(t *testing.T) {
 				t.Error("no identity")
 			}
 			for refusal, state := range map[string]string{
-				"another version": strings.Replace(state, "v1beta2", "v1beta1", 1),
+				"another version": strings.Replace(state, "v1beta2", "v1alpha1", 1),
 				"another kind":    strings.Replace(state, title, "Something", 1),
 				"no name":         strings.ReplaceAll(state, `"name":"x"`, `"name":""`),
 				"no manifest":     `{"manifest":null}`,

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/canonical"
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 	"github.com/elastic-training/terraform-provider-elastic/internal/provider/apifield"
 	"github.com/elastic-training/terraform-provider-elastic/internal/provider/numeric"
@@ -159,8 +160,8 @@ func (k *kind[T]) same(ctx context.Context) func(a, b tftypes.Value) bool {
 	}
 	of := func(raw tftypes.Value) (T, bool) {
 		object, err := k.expand(valuesOf(raw))
-		if c, ok := any(object).(interface{ Canonicalize() }); ok && err == nil {
-			c.Canonicalize()
+		if err == nil {
+			canonical.Rewrite(object)
 		}
 		return object, err == nil
 	}

@@ -9,8 +9,9 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+	controllerconstants "sigs.k8s.io/kueue/pkg/controller/constants"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/task"
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 )
@@ -92,7 +93,7 @@ func (c *taskCluster) createParts(ctx context.Context, objects *task.Objects, jo
 	objects.Own(ref)
 	diags := c.jobCluster.createParts(ctx, ref, objects.Parts(), func(task.Object) error { return nil })
 	// Kueue puts a Job that names no queue into the namespace's default one, where there is one.
-	if diags.HasError() || job.Labels[kueue.QueueLabel] != "" {
+	if diags.HasError() || job.Labels[controllerconstants.QueueLabel] != "" {
 		return job, diags
 	}
 	diags.Append(c.start(ctx, ref)...)
@@ -154,10 +155,10 @@ func withQueue(t task.Task) map[string]string {
 
 // workloadOf is Kueue's Workload of a Job: nil without a queue, and when there is none, or it cannot be read.
 func workloadOf(ctx context.Context, client *cluster.Client, job *batchv1.Job) *kueue.Workload {
-	if job.Labels[kueue.QueueLabel] == "" {
+	if job.Labels[controllerconstants.QueueLabel] == "" {
 		return nil
 	}
-	found, err := client.Kueue().Workloads(job.Namespace).List(ctx, metav1.ListOptions{LabelSelector: kueue.JobUIDLabel + "=" + string(job.UID)})
+	found, err := client.Kueue().Workloads(job.Namespace).List(ctx, metav1.ListOptions{LabelSelector: controllerconstants.JobUIDLabel + "=" + string(job.UID)})
 	if err != nil {
 		tflog.Warn(ctx, "the task's Workload cannot be read", map[string]any{"job": job.Namespace + "/" + job.Name, "error": err.Error()})
 		return nil

@@ -5,8 +5,9 @@ import (
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+	controllerconstants "sigs.k8s.io/kueue/pkg/controller/constants"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/task"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 )
@@ -74,7 +75,7 @@ func whySuspended(job *batchv1.Job, workload *kueue.Workload) (phase, reason str
 			return taskSuspended, sentenceOf(s.reason, s.message)
 		}
 		return taskQueued, sentenceOf(s.reason, s.message)
-	case job.Labels[kueue.QueueLabel] != "":
+	case job.Labels[controllerconstants.QueueLabel] != "":
 		return taskQueued, "Kueue has made no Workload of it."
 	default:
 		return taskSuspended, "The Job is suspended, and in no queue: nothing starts it until it is resumed."

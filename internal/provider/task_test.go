@@ -18,8 +18,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"pgregory.net/rapid"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+	controllerconstants "sigs.k8s.io/kueue/pkg/controller/constants"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/task"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/task/accelerator"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
@@ -291,7 +292,7 @@ func TestTheProgressOfATask(t *testing.T) {
 		j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{Type: kind, Status: corev1.ConditionTrue, Reason: reason, Message: message})
 		return j
 	}
-	queued := map[string]string{kueue.QueueLabel: "user-queue"}
+	queued := map[string]string{controllerconstants.QueueLabel: "user-queue"}
 	waiting := workload("job-low-12345", isNot(kueue.WorkloadQuotaReserved, "Pending", "insufficient unused quota"))
 	waiting.Status.SchedulingStats = &kueue.SchedulingStats{Evictions: []kueue.WorkloadSchedulingStatsEviction{{Reason: "Preempted", Count: 2}, {Reason: "ClusterQueueStopped", Count: 1}}}
 	deactivated := workload("job-low-12345")

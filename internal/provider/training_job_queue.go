@@ -15,8 +15,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apitypes "k8s.io/apimachinery/pkg/types"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+	controllerconstants "sigs.k8s.io/kueue/pkg/controller/constants"
+	podconstants "sigs.k8s.io/kueue/pkg/controller/jobs/pod/constants"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 )
@@ -98,7 +100,7 @@ func (c *trainingJobCluster) followGroup(ctx context.Context, namespace, name st
 func (c *trainingJobCluster) workloads(ctx context.Context, ref trainingjob.JobRef, pods []corev1.Pod) ([]kueue.Workload, error) {
 	ours := map[apitypes.UID]bool{}
 	for _, pod := range pods {
-		if pod.Labels[kueue.QueueLabel] != "" {
+		if pod.Labels[controllerconstants.QueueLabel] != "" {
 			ours[pod.UID] = true
 		}
 	}
@@ -118,7 +120,7 @@ func (c *trainingJobCluster) workloads(ctx context.Context, ref trainingjob.JobR
 func explainQueue(pods []corev1.Pod, workloads []kueue.Workload) []string {
 	group, queued := "", false
 	for _, pod := range pods {
-		queued = queued || pod.Labels[kueue.QueueLabel] != ""
+		queued = queued || pod.Labels[controllerconstants.QueueLabel] != ""
 		if name := trainingjob.GroupOf(pod.Labels); name != "" {
 			group = name
 		}
@@ -201,7 +203,7 @@ func (c *trainingJobCluster) releaseGroup(ctx context.Context, ref trainingjob.J
 		workloads := c.client.Kueue().Workloads(ref.Namespace)
 		err := workloads.Delete(ctx, group, metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)})
 		if apierrors.IsForbidden(err) {
-			mark := map[string]any{"metadata": map[string]any{"annotations": map[string]any{kueue.RetriableInGroupAnnotation: "false"}}}
+			mark := map[string]any{"metadata": map[string]any{"annotations": map[string]any{podconstants.RetriableInGroupAnnotationKey: "false"}}}
 			err = cluster.Merge(ctx, c.client, c.client.Kubernetes().CoreV1().Pods(ref.Namespace), pods[i].Name, mark)
 		}
 		if err != nil && !apierrors.IsNotFound(err) {

@@ -11,8 +11,10 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+	kueueconstants "sigs.k8s.io/kueue/pkg/constants"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/preemption"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler"
 )
 
@@ -83,7 +85,7 @@ func awaitingChecks(w *kueue.Workload) workloadStatus {
 }
 
 func pendingWorkload(w *kueue.Workload) workloadStatus {
-	if by := w.Annotations[kueue.AdmissionGatedByAnnotation]; by != "" {
+	if by := w.Annotations[kueueconstants.AdmissionGatedByAnnotation]; by != "" {
 		return workloadStatus{workloadPending, kueue.WorkloadAdmissionGated, "It is held back by " + by + "."}
 	}
 	if requeued := apimeta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadRequeued); requeued != nil && requeued.Status == metav1.ConditionFalse {
@@ -102,7 +104,7 @@ func pendingWorkload(w *kueue.Workload) workloadStatus {
 // waitsInQueue holds for a workload that stands in its ClusterQueue's order: neither finished, deactivated nor held
 // back, and without quota.
 func waitsInQueue(w *kueue.Workload) bool {
-	if w.Status.Admission != nil || w.Annotations[kueue.AdmissionGatedByAnnotation] != "" {
+	if w.Status.Admission != nil || w.Annotations[kueueconstants.AdmissionGatedByAnnotation] != "" {
 		return false
 	}
 	requeued := apimeta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadRequeued)
@@ -215,6 +217,6 @@ func preemptorOf(w *kueue.Workload) types.UID {
 	if c == nil || c.Status != metav1.ConditionTrue {
 		return ""
 	}
-	uid, _, _ := kueue.ParsePreempted(c.Message)
+	uid, _, _ := preemption.ParseMessage(c.Message)
 	return types.UID(uid)
 }

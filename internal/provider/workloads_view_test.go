@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
-
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+	kueueconstants "sigs.k8s.io/kueue/pkg/constants"
 )
 
 func workload(name string, conditions ...metav1.Condition) *kueue.Workload {
@@ -34,7 +34,7 @@ func isNot(kind, reason, message string) metav1.Condition {
 }
 
 func TestWhereAWorkloadStandsAndWhy(t *testing.T) {
-	reserved := is(kueue.WorkloadQuotaReserved, kueue.WorkloadQuotaReservedReason, "Quota reserved in ClusterQueue team")
+	reserved := is(kueue.WorkloadQuotaReserved, kueue.WorkloadQuotaReserved, "Quota reserved in ClusterQueue team")
 	preempted := is(kueue.WorkloadEvicted, kueue.WorkloadEvictedByPreemption, "Preempted to accommodate a workload (UID: u, JobUID: j)")
 	holding := func(w *kueue.Workload) *kueue.Workload {
 		w.Status.Admission = &kueue.Admission{ClusterQueue: "team"}
@@ -72,7 +72,7 @@ func TestWhereAWorkloadStandsAndWhy(t *testing.T) {
 		"one that is held back": {
 			func() *kueue.Workload {
 				w := workload("w")
-				w.Annotations = map[string]string{kueue.AdmissionGatedByAnnotation: "example.com/review"}
+				w.Annotations = map[string]string{kueueconstants.AdmissionGatedByAnnotation: "example.com/review"}
 				return w
 			}(),
 			workloadStatus{workloadPending, kueue.WorkloadAdmissionGated, "It is held back by example.com/review."},

@@ -18,8 +18,7 @@ import (
 	"sigs.k8s.io/e2e-framework/klient/k8s/resources"
 	"sigs.k8s.io/e2e-framework/klient/wait"
 	"sigs.k8s.io/e2e-framework/klient/wait/conditions"
-
-	kueueapi "github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	kueueapi "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 )
 
 // fieldOwner owns the fields of what is installed.

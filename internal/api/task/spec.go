@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	controllerconstants "sigs.k8s.io/kueue/pkg/controller/constants"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/task/accelerator"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 )
@@ -131,8 +131,8 @@ type Recovery struct {
 
 // Labels of Kueue on the Job: the queue and the workload's priority class.
 const (
-	LabelQueue         = kueue.QueueLabel
-	LabelPriorityClass = kueue.WorkloadPriorityClassLabel
+	LabelQueue         = controllerconstants.QueueLabel
+	LabelPriorityClass = controllerconstants.WorkloadPriorityClassLabel
 )
 
 // LabelTask on every object and pod is the task's name, LabelJobUID the UID of its Job.

@@ -10,7 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/preemption"
 )
 
 // DisruptionKind is how a pod of a job was taken away.
@@ -91,7 +91,7 @@ func CauseOf(pod *corev1.Pod) DisruptionCause {
 		if condition.Type != terminationTarget || condition.Status != corev1.ConditionTrue {
 			continue
 		}
-		if uid, reason, preempted := kueue.ParsePreempted(condition.Message); preempted {
+		if uid, reason, preempted := preemption.ParseMessage(condition.Message); preempted {
 			c.ByUID = uid
 			return because(DisruptionPreempted, cmp.Or(reason, condition.Reason), condition.Message)
 		}

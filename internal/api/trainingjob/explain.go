@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	controllerconstants "sigs.k8s.io/kueue/pkg/controller/constants"
+	podconstants "sigs.k8s.io/kueue/pkg/controller/jobs/pod/constants"
 )
 
 // Explain returns, for every pod that is not running well, the reason in a sentence: the scheduler's own words for a
@@ -97,8 +97,8 @@ func PodReason(pod *corev1.Pod, events []corev1.Event) string {
 
 func pending(pod *corev1.Pod, events []corev1.Event) string {
 	if gates := pod.Spec.SchedulingGates; len(gates) > 0 {
-		if gates[0].Name == kueue.AdmissionGate {
-			return fmt.Sprintf("is queued: Kueue has not admitted it to queue %s yet", pod.Labels[kueue.QueueLabel])
+		if gates[0].Name == podconstants.SchedulingGateName {
+			return fmt.Sprintf("is queued: Kueue has not admitted it to queue %s yet", pod.Labels[controllerconstants.QueueLabel])
 		}
 		return fmt.Sprintf("waits for scheduling gate %q to be removed", gates[0].Name)
 	}

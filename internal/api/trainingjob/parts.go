@@ -11,8 +11,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	podconstants "sigs.k8s.io/kueue/pkg/controller/jobs/pod/constants"
 )
 
 // Loss is what it means for a job that has not ended that one of its parts is missing. Both texts end a sentence.
@@ -73,7 +72,7 @@ func LossOf(job string, part Object) Loss {
 // credentials.
 func (o *Objects) Rejoin(group string) {
 	if o.MinJob != nil && group != "" {
-		o.MinJob.Spec.Template.Labels[kueue.PodGroupNameLabel] = group
+		o.MinJob.Spec.Template.Labels[podconstants.GroupNameLabel] = group
 	}
 }
 

@@ -9,15 +9,16 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
-
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	kueueconstants "sigs.k8s.io/kueue/pkg/constants"
+	controllerconstants "sigs.k8s.io/kueue/pkg/controller/constants"
+	podconstants "sigs.k8s.io/kueue/pkg/controller/jobs/pod/constants"
 )
 
 // terminationTarget is the condition by which Kueue says that it is taking a pod away.
 const terminationTarget corev1.PodConditionType = "TerminationTarget"
 
 // queueLabelPrefix is of the labels that attribute queue sets, or Kueue itself.
-const queueLabelPrefix = kueue.GroupName + "/"
+const queueLabelPrefix = "kueue.x-k8s.io/"
 
 // DefaultQueue is the LocalQueue that Kueue gives to Jobs which name none. In its namespace Kueue would queue each of a
 // job's two Jobs by itself, and their pods would never form a group.
@@ -65,9 +66,9 @@ func (q *Queue) Place() *Topology {
 
 // labels queue a pod.
 func (q Queue) labels(class string) map[string]string {
-	labels := map[string]string{kueue.QueueLabel: q.Name}
+	labels := map[string]string{controllerconstants.QueueLabel: q.Name}
 	if class != "" {
-		labels[kueue.WorkloadPriorityClassLabel] = class
+		labels[controllerconstants.WorkloadPriorityClassLabel] = class
 	}
 	return labels
 }
@@ -75,8 +76,8 @@ func (q Queue) labels(class string) map[string]string {
 // addToGroup makes the pods of a template members of the group of the master and the minimum workers.
 func (q Queue) addToGroup(t *corev1.PodTemplateSpec, group string, members int) {
 	t.Labels = merge(t.Labels, q.labels(q.MinClass()))
-	t.Labels[kueue.PodGroupNameLabel] = group
-	t.Annotations = merge(t.Annotations, map[string]string{kueue.PodGroupTotalCountAnnotation: strconv.Itoa(members)})
+	t.Labels[podconstants.GroupNameLabel] = group
+	t.Annotations = merge(t.Annotations, map[string]string{podconstants.GroupTotalCountAnnotation: strconv.Itoa(members)})
 }
 
 // MinJobName is the name of the Job that runs the first workers of a job under a queue.
@@ -91,10 +92,12 @@ func groupName(job string, c Credentials) string {
 
 // GroupOf is the name of the group that a job's pod, or the pods of one of its Jobs by their template, belong to, and
 // of its Workload; "" for none.
-func GroupOf(labels map[string]string) string { return labels[kueue.PodGroupNameLabel] }
+func GroupOf(labels map[string]string) string { return labels[podconstants.GroupNameLabel] }
 
 // Managed reports whether Kueue manages a pod: it marks them as they are created.
-func Managed(pod *corev1.Pod) bool { return pod.Labels[kueue.ManagedLabel] == "true" }
+func Managed(pod *corev1.Pod) bool {
+	return pod.Labels[kueueconstants.ManagedByKueueLabelKey] == "true"
+}
 
 // EvictionMessage is what Kueue says of a pod that it takes away, and whether it does.
 func EvictionMessage(pod *corev1.Pod) (message string, evicted bool) {

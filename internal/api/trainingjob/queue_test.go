@@ -8,8 +8,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"pgregory.net/rapid"
-
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	kueueconstants "sigs.k8s.io/kueue/pkg/constants"
+	controllerconstants "sigs.k8s.io/kueue/pkg/controller/constants"
+	podconstants "sigs.k8s.io/kueue/pkg/controller/jobs/pod/constants"
 )
 
 func TestAQueuedJobIsOneGroupOfTwoJobs(t *testing.T) {
@@ -38,10 +39,10 @@ func TestAQueuedJobIsOneGroupOfTwoJobs(t *testing.T) {
 		})
 		t.Run(name+" has pods of the group, each of which knows how many there are", func(t *testing.T) {
 			labels := job.Spec.Template.Labels
-			if labels[kueue.PodGroupNameLabel] != GroupOf(o.Job.Spec.Template.Labels) || labels[kueue.QueueLabel] != "user-queue" || labels[kueue.WorkloadPriorityClassLabel] != "mid" {
+			if labels[podconstants.GroupNameLabel] != GroupOf(o.Job.Spec.Template.Labels) || labels[controllerconstants.QueueLabel] != "user-queue" || labels[controllerconstants.WorkloadPriorityClassLabel] != "mid" {
 				t.Errorf("labels %v", labels)
 			}
-			if n := job.Spec.Template.Annotations[kueue.PodGroupTotalCountAnnotation]; n != "3" {
+			if n := job.Spec.Template.Annotations[podconstants.GroupTotalCountAnnotation]; n != "3" {
 				t.Errorf("the group has %s members, not the master and two workers", n)
 			}
 			if *job.Spec.PodReplacementPolicy != batchv1.Failed {
@@ -69,7 +70,7 @@ func TestAQueuedJobIsOneGroupOfTwoJobs(t *testing.T) {
 	t.Run("without a class of its own the minimum has that of the rest", func(t *testing.T) {
 		d := queued()
 		d.Queue = &Queue{Name: "user-queue", PriorityClass: "low"}
-		if class := render(t, d, credentials()).Job.Spec.Template.Labels[kueue.WorkloadPriorityClassLabel]; class != "low" {
+		if class := render(t, d, credentials()).Job.Spec.Template.Labels[controllerconstants.WorkloadPriorityClassLabel]; class != "low" {
 			t.Errorf("class %q", class)
 		}
 	})
@@ -111,7 +112,7 @@ func TestKueueStateOfAPod(t *testing.T) {
 		}
 	})
 	t.Run("one that it takes away says for what", func(t *testing.T) {
-		pod.Labels = map[string]string{kueue.ManagedLabel: "true"}
+		pod.Labels = map[string]string{kueueconstants.ManagedByKueueLabelKey: "true"}
 		pod.Status.Conditions = []corev1.PodCondition{{Type: "TerminationTarget", Status: corev1.ConditionTrue, Message: "Preempted to accommodate another"}}
 		message, evicted := EvictionMessage(pod)
 		if !Managed(pod) || !evicted || message != "Preempted to accommodate another" {

@@ -9,8 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
-
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 )
 
 // Topology is where the pods of one workload run, relative to each other: a request to Kueue's topology-aware
@@ -63,7 +62,7 @@ func (t *Topology) joinsMaster() bool {
 func (t *Topology) OfCore(role string) map[string]string {
 	switch {
 	case t.joinsMaster():
-		return merge(t.Annotations(), map[string]string{kueue.PodSetGroupNameAnnotation: coreGroup})
+		return merge(t.Annotations(), map[string]string{kueue.PodSetGroupName: coreGroup})
 	case t != nil && role == RoleMaster:
 		return anyPlace.Annotations()
 	case t != nil && t.SliceRequired != "": // workers of successive numbers are one slice
@@ -93,7 +92,7 @@ func withRequest(annotations, request map[string]string) map[string]string {
 var topologyAnnotations = []string{
 	kueue.PodSetRequiredTopologyAnnotation, kueue.PodSetPreferredTopologyAnnotation, kueue.PodSetUnconstrainedTopologyAnnotation,
 	kueue.PodSetSliceRequiredTopologyAnnotation, kueue.PodSetSliceSizeAnnotation, kueue.PodSetSliceRequiredTopologyConstraintsAnnotation,
-	kueue.PodSetGroupNameAnnotation,
+	kueue.PodSetGroupName,
 }
 
 // OwnTopologyAnnotation is the first of a pod's annotations, in order, that says what attribute topology says too; ""

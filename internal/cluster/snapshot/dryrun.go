@@ -14,8 +14,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/podadmission"
@@ -131,7 +131,7 @@ func (r *reply) of(pod forecast.Pod) forecast.Pod {
 			object.Labels[batchv1.JobCompletionIndexAnnotation] = index
 		}
 		object.Spec.SchedulingGates = slices.DeleteFunc(object.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool {
-			return strings.HasPrefix(g.Name, kueue.GroupName+"/") // the forecast computes admission by the queue separately
+			return strings.HasPrefix(g.Name, kueue.SchemeGroupVersion.Group+"/") // the forecast computes admission by the queue separately
 		})
 		pod.Pod, pod.Answered = object, true
 	case withoutRight.MatchString(r.err.Error()), computable.MatchString(r.err.Error()):

@@ -18,8 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/kubernetes"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
@@ -95,7 +95,7 @@ func versionOf(ctx context.Context, kube kubernetes.Interface) string {
 func ReadQueues(ctx context.Context, client *cluster.Client) (*forecast.Queues, error) {
 	q, k := &forecast.Queues{}, client.Kueue()
 	l := &lists{}
-	verb := func(plural string) string { return "list " + plural + "." + kueue.GroupName }
+	verb := func(plural string) string { return "list " + plural + "." + kueue.SchemeGroupVersion.Group }
 	list(ctx, client, l, verb("clusterqueues"), k.ClusterQueues(), "", &q.ClusterQueues)
 	list(ctx, client, l, verb("localqueues"), k.LocalQueues(""), "", &q.LocalQueues)
 	list(ctx, client, l, verb("resourceflavors"), k.ResourceFlavors(), "", &q.Flavors)

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/preemption"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
 )
@@ -195,7 +195,7 @@ func (l *logReader) workload(at time.Time, w eventlog.Workload) {
 	}}}
 	if w.Evicted == eventlog.EvictedByPreemption {
 		e.Kind = trainingjob.DisruptionPreempted
-		e.ByUID, _, _ = kueue.ParsePreempted(w.Cause)
+		e.ByUID, _, _ = preemption.ParseMessage(w.Cause)
 		if by, known := l.workloads[e.ByUID]; known {
 			e.By, e.ByClass = "workload "+by.Name, by.PriorityClass
 		}

@@ -5,8 +5,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/preemption"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 )
 
@@ -63,7 +64,7 @@ func OfCluster(c Cluster) Report {
 		if condition == nil || reported(w) || c.Namespace != "" && w.Namespace != c.Namespace {
 			continue
 		}
-		uid, reason, preempted := kueue.ParsePreempted(condition.Message)
+		uid, reason, preempted := preemption.ParseMessage(condition.Message)
 		if !preempted {
 			continue
 		}

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/tas"
 )
 
 // outcome is how things stand.
@@ -82,7 +84,7 @@ func (r *replay) state(name string) WorkloadState {
 			}
 			if t := a.TopologyAssignment; t != nil {
 				set.Topology = &Placement{Levels: t.Levels, Domains: []Domain{}}
-				for _, d := range t.Domains() {
+				for _, d := range tas.Domains(t) {
 					set.Topology.Domains = append(set.Topology.Domains, Domain(d))
 				}
 			}

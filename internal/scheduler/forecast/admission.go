@@ -11,8 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/quota"
 )
@@ -101,7 +101,7 @@ func newQueues(s *Snapshot, n *notes) *queues {
 		q.engine.SetNamespace(namespace.Name, namespace.Labels)
 	}
 	for _, check := range s.Queues.AdmissionChecks {
-		q.engine.SetAdmissionCheck(check.Name, meta.IsStatusConditionTrue(check.Status.Conditions, kueue.ConditionActive))
+		q.engine.SetAdmissionCheck(check.Name, meta.IsStatusConditionTrue(check.Status.Conditions, kueue.AdmissionCheckActive))
 	}
 	for _, cohort := range s.Queues.Cohorts {
 		q.engine.SetCohort(cohort.Name, cohort.Spec)

@@ -12,8 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+	controllerconstants "sigs.k8s.io/kueue/pkg/controller/constants"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/task"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
@@ -192,7 +193,7 @@ func TestABoostedWorkloadMakesAForecastApproximateWhereItMayMatter(t *testing.T)
 	} {
 		running, pod := runningTask("running", 100)
 		if c.boost != "" {
-			running.Annotations = map[string]string{kueue.PriorityBoostAnnotation: c.boost}
+			running.Annotations = map[string]string{controllerconstants.PriorityBoostAnnotationKey: c.boost}
 		}
 		s := team([]*kueue.Workload{running}, pod)
 		s.Nodes = append(s.Nodes, forecasttest.Node("node-2", "8"))

@@ -8,8 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/tas"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast/forecasttest"
 )
@@ -68,7 +69,7 @@ func addCrowd(s *forecast.Snapshot, i, j int) {
 	w.Status.Admission.ClusterQueue = kueue.ClusterQueueReference(fmt.Sprintf("team-%d", i))
 	given := &w.Status.Admission.PodSetAssignments[0]
 	given.Count, given.ResourceUsage = new(int32(4)), corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("8")}
-	given.TopologyAssignment = kueue.NewTopologyAssignment([]string{corev1.LabelHostname}, []kueue.TopologyDomain{{Values: []string{node.Name}, Count: 4}})
+	given.TopologyAssignment = tas.NewAssignment([]string{corev1.LabelHostname}, []tas.Domain{{Values: []string{node.Name}, Count: 4}})
 	for k := range 4 {
 		pod := forecasttest.OfJob(forecasttest.Pod(fmt.Sprintf("%s-%d", name, k), node.Name, "2", 0, 10), name)
 		pod.Annotations = map[string]string{kueue.PodSetRequiredTopologyAnnotation: rackLabel}

@@ -6,8 +6,8 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	kueueconstants "sigs.k8s.io/kueue/pkg/constants"
+	controllerconstants "sigs.k8s.io/kueue/pkg/controller/constants"
 )
 
 // Group is a set of identical pods of a job that is described rather than planned.
@@ -58,6 +58,10 @@ func OfGroups(namespace, name, queue, class string, groups []Group) Job {
 	return job
 }
 
+// minParallelismAnnotation is how few pods a batch/v1 Job may be admitted with (partial admission). Kueue's own constant is
+// in pkg/controller/jobs/job, which links its controllers.
+const minParallelismAnnotation = "kueue.x-k8s.io/job-min-parallelism"
+
 // OfBatchJob is a job with the pods of a Job: as many as run at the same time.
 func OfBatchJob(of *batchv1.Job) Job {
 	pods := 1
@@ -69,10 +73,10 @@ func OfBatchJob(of *batchv1.Job) Job {
 	}
 	job := Job{Noun: aJob, Namespace: of.Namespace, Name: of.Name, Suspended: of.Spec.Suspend != nil && *of.Spec.Suspend}
 	part := Part{
-		Queue: of.Labels[kueue.QueueLabel], Class: of.Labels[kueue.WorkloadPriorityClassLabel], GatedBy: of.Annotations[kueue.AdmissionGatedByAnnotation],
+		Queue: of.Labels[controllerconstants.QueueLabel], Class: of.Labels[controllerconstants.WorkloadPriorityClassLabel], GatedBy: of.Annotations[kueueconstants.AdmissionGatedByAnnotation],
 		Pods: podsOfJob(of, pods),
 	}
-	if least, err := strconv.Atoi(of.Annotations[kueue.JobMinParallelismAnnotation]); err == nil && least > 0 {
+	if least, err := strconv.Atoi(of.Annotations[minParallelismAnnotation]); err == nil && least > 0 {
 		part.Least = least
 	}
 	job.Stages = []Stage{{part}}
@@ -82,7 +86,7 @@ func OfBatchJob(of *batchv1.Job) Job {
 // OfPod is a job of one pod.
 func OfPod(pod *corev1.Pod) Job {
 	part := Part{
-		Queue: pod.Labels[kueue.QueueLabel], Class: pod.Labels[kueue.WorkloadPriorityClassLabel], GatedBy: pod.Annotations[kueue.AdmissionGatedByAnnotation],
+		Queue: pod.Labels[controllerconstants.QueueLabel], Class: pod.Labels[controllerconstants.WorkloadPriorityClassLabel], GatedBy: pod.Annotations[kueueconstants.AdmissionGatedByAnnotation],
 		Pods: []Pod{{Role: "the pod", Pod: pod}},
 	}
 	name := pod.Name

@@ -12,8 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+	controllerconstants "sigs.k8s.io/kueue/pkg/controller/constants"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/task"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	_ "github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob/strategicmerge" // for pod_overrides
@@ -301,10 +302,10 @@ func queuedByDefault(queues *Queues, jobs []Job) []Job {
 	for i := range jobs {
 		namespace := jobs[i].Key().Namespace
 		hasDefault := slices.ContainsFunc(queues.LocalQueues, func(q *kueue.LocalQueue) bool {
-			return q.Namespace == namespace && q.Name == string(kueue.DefaultLocalQueueName)
+			return q.Namespace == namespace && q.Name == string(controllerconstants.DefaultLocalQueueName)
 		})
 		if hasDefault && !jobs[i].Queued() && !slices.Contains(unmanaged, namespace) {
-			jobs[i].QueueIn(string(kueue.DefaultLocalQueueName))
+			jobs[i].QueueIn(string(controllerconstants.DefaultLocalQueueName))
 		}
 	}
 	return jobs

@@ -7,8 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	podconstants "sigs.k8s.io/kueue/pkg/controller/jobs/pod/constants"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
 )
@@ -108,7 +108,7 @@ func (f *forecast) plannedStaff(r *run, o owner) (s staff, minimum int, isPlanne
 
 // single reports whether a pod is a workload by itself: Kueue evicts it without other pods.
 func (f *forecast) single(pod *placement.Pod) bool {
-	return isWorker(pod.Object()) && pod.Object().Labels[kueue.PodGroupNameLabel] == ""
+	return isWorker(pod.Object()) && pod.Object().Labels[podconstants.GroupNameLabel] == ""
 }
 
 // staff counts the workers of a training job.

@@ -8,8 +8,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast/forecasttest"
 )
@@ -65,7 +65,7 @@ func checkedBy(controller string) *forecast.Snapshot {
 	}
 	s.Queues.AdmissionChecks = []*kueue.AdmissionCheck{{
 		ObjectMeta: metav1.ObjectMeta{Name: "check"}, Spec: kueue.AdmissionCheckSpec{ControllerName: controller},
-		Status: kueue.AdmissionCheckStatus{Conditions: []metav1.Condition{{Type: kueue.ConditionActive, Status: metav1.ConditionTrue}}},
+		Status: kueue.AdmissionCheckStatus{Conditions: []metav1.Condition{{Type: kueue.AdmissionCheckActive, Status: metav1.ConditionTrue}}},
 	}}
 	return s
 }

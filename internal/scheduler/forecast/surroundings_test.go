@@ -11,9 +11,10 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+	controllerconstants "sigs.k8s.io/kueue/pkg/controller/constants"
 	"sigs.k8s.io/yaml"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast/forecasttest"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
@@ -83,7 +84,7 @@ func TestWhatTheAPIServerMakesOfPodsDecides(t *testing.T) {
 		}},
 		"a Job without a queue goes to the default one of its namespace": {func(s *forecast.Snapshot) {
 			s.Queues = forecasttest.Queues("2")
-			s.Queues.LocalQueues[0].Name = string(kueue.DefaultLocalQueueName)
+			s.Queues.LocalQueues[0].Name = string(controllerconstants.DefaultLocalQueueName)
 		}, important, []string{"is never admitted by ClusterQueue team"}},
 		"pods of one Job repel each other by the label of its name": {func(s *forecast.Snapshot) { s.Pods = nil }, `
 parallelism: 3

@@ -6,8 +6,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/tas"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/quota"
@@ -30,7 +31,7 @@ func (q *queues) setTopologies(s *Snapshot) {
 		})
 	}
 	for _, p := range s.Pods {
-		if p.Spec.NodeName != "" && !kueue.PlacedByTopology(p.Annotations) {
+		if p.Spec.NodeName != "" && !tas.PlacesPods(p.Annotations) {
 			q.engine.SetPod(types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, p.Spec.NodeName, scheduler.PodRequests(&p.Spec))
 		}
 	}
@@ -67,7 +68,7 @@ func levelsOf(t *kueue.Topology) []string {
 
 // requestTopology reads what a pod set requests from the annotations of its pods.
 func (q *queues) requestTopology(set *quota.PodSet, annotations map[string]string, job Job) {
-	request, err := kueue.TopologyRequestOf(annotations)
+	request, err := tas.RequestOf(annotations)
 	if err != nil {
 		q.notes.add(QueueTopology, job.String(), "%s has a topology request that Kueue cannot read: %v", job, err)
 		return
@@ -86,7 +87,7 @@ func (d domains) put(pod *corev1.PodSpec, i int) {
 	switch {
 	case d == nil:
 	case i >= len(d):
-		pod.SchedulingGates = append(slices.Clip(pod.SchedulingGates), corev1.PodSchedulingGate{Name: kueue.TopologyGate})
+		pod.SchedulingGates = append(slices.Clip(pod.SchedulingGates), corev1.PodSchedulingGate{Name: kueue.TopologySchedulingGate})
 	default:
 		if pod.NodeSelector == nil {
 			pod.NodeSelector = map[string]string{}
@@ -102,7 +103,7 @@ func domainsOf(a *kueue.TopologyAssignment) domains {
 		return nil
 	}
 	all := domains{}
-	for _, d := range a.Domains() {
+	for _, d := range tas.Domains(a) {
 		labels := make(map[string]string, len(a.Levels))
 		for i, level := range a.Levels {
 			labels[level] = d.Values[i]

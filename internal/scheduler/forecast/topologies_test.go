@@ -10,8 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/tas"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast/forecasttest"
 )
@@ -37,7 +38,7 @@ func racks(workloads ...*kueue.Workload) *forecast.Snapshot {
 		Spec:       kueue.TopologySpec{Levels: []kueue.TopologyLevel{{NodeLabel: rackLabel}, {NodeLabel: corev1.LabelHostname}}},
 	}}
 	for _, w := range workloads {
-		for _, d := range w.Status.Admission.PodSetAssignments[0].TopologyAssignment.Domains() {
+		for _, d := range tas.Domains(w.Status.Admission.PodSetAssignments[0].TopologyAssignment) {
 			for i := range d.Count {
 				name := w.OwnerReferences[0].Name
 				pod := forecasttest.OfJob(forecasttest.Pod(fmt.Sprintf("%s-%d", name, i), d.Values[0], "2", 0, 10), name)
@@ -63,8 +64,8 @@ func taskOn(t *testing.T, n int, annotation, value string) forecast.Job {
 func placedOn(name, host string, priority int32) *kueue.Workload {
 	w := forecasttest.Workload("Job", name, types.UID("job-"+name), forecasttest.Pod(name, "", "2", 0, 0), priority, 10)
 
-	w.Status.Admission.PodSetAssignments[0].TopologyAssignment = kueue.NewTopologyAssignment(
-		[]string{corev1.LabelHostname}, []kueue.TopologyDomain{{Values: []string{host}, Count: 1}})
+	w.Status.Admission.PodSetAssignments[0].TopologyAssignment = tas.NewAssignment(
+		[]string{corev1.LabelHostname}, []tas.Domain{{Values: []string{host}, Count: 1}})
 	return w
 }
 

@@ -6,8 +6,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+	controllerconstants "sigs.k8s.io/kueue/pkg/controller/constants"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/configuration"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/quota"
 )
@@ -133,7 +134,7 @@ func (q *queues) localQueueOf(name types.NamespacedName) types.NamespacedName {
 // noteBoosts notes boosts, where it is not known whether they count.
 func (q *queues) noteBoosts() {
 	for _, w := range q.objects.Workloads {
-		if boost := w.Annotations[kueue.PriorityBoostAnnotation]; boost != "" && boost != "0" {
+		if boost := w.Annotations[controllerconstants.PriorityBoostAnnotationKey]; boost != "" && boost != "0" {
 			q.notes.add(PriorityBoost, "Workload "+w.Namespace+"/"+w.Name, "workload %s has a priority boost of %q, which Kueue adds to its priority if its feature gate PriorityBoost is on",
 				shortName(w.Namespace, w.Name), boost)
 		}
@@ -144,7 +145,7 @@ func (q *queues) noteBoosts() {
 // engine has them request all the places again.
 func (q *queues) noteSlices(clusterQueue string) {
 	for _, name := range q.engine.Pending(clusterQueue) {
-		if w := q.known[name]; w != nil && w.Annotations[kueue.SliceReplacementAnnotation] != "" && placesPods(w) {
+		if w := q.known[name]; w != nil && w.Annotations[quota.SliceReplacementAnnotation] != "" && placesPods(w) {
 			q.notes.add(WorkloadSlices, "Workload "+name.String(), "workload %s enlarges an elastic job whose pods are placed by a topology: Kueue keeps the places of the pods that run, which the forecast does not model",
 				shortName(name.Namespace, name.Name))
 		}

@@ -7,11 +7,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+	controllerconstants "sigs.k8s.io/kueue/pkg/controller/constants"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/configuration"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast/forecasttest"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/quota"
 )
 
 func configured(t *testing.T, s *forecast.Snapshot, text string) *forecast.Snapshot {
@@ -29,14 +31,14 @@ func configured(t *testing.T, s *forecast.Snapshot, text string) *forecast.Snaps
 func TestWhatIsNotKnownOfKueueIsAReason(t *testing.T) {
 	running := func() *forecast.Snapshot {
 		w, pod := runningTask("running", 100)
-		w.Annotations = map[string]string{kueue.PriorityBoostAnnotation: "5"}
+		w.Annotations = map[string]string{controllerconstants.PriorityBoostAnnotationKey: "5"}
 		s := team([]*kueue.Workload{w}, pod)
 		s.Nodes = append(s.Nodes, forecasttest.Node("node-2", "8"))
 		return s
 	}
 	grows := func(s *forecast.Snapshot) *forecast.Snapshot {
 		slice := forecasttest.Workload("Job", "grows", "job-grows", forecasttest.Pod("grows", "", "4", 0, 0), 100, -20)
-		slice.Annotations = map[string]string{kueue.SliceReplacementAnnotation: "default/job-running"}
+		slice.Annotations = map[string]string{quota.SliceReplacementAnnotation: "default/job-running"}
 		s.Queues.Workloads = append(s.Queues.Workloads, slice)
 		return s
 	}
@@ -137,7 +139,7 @@ func TestKueuesConfigurationDecidesWhatCounts(t *testing.T) {
 func TestABoostCountsWhereItsGateIsOn(t *testing.T) {
 	for gate, evicts := range map[string]bool{"": true, "featureGates: {PriorityBoost: true}": false} {
 		w, pod := runningTask("running", 100)
-		w.Annotations = map[string]string{kueue.PriorityBoostAnnotation: "900"}
+		w.Annotations = map[string]string{controllerconstants.PriorityBoostAnnotationKey: "900"}
 		answer := forecast.Run(configured(t, team([]*kueue.Workload{w}, pod), gate), nil, taskJob(t, forecasttest.Task("urgent", "user-queue", "high", "4", 1)))
 		if answer.Queues[0].Admitted != evicts {
 			t.Errorf("with %q: %s", gate, answer.Text())

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 )
 
 // classical is Kueue's heuristic (preemption.go, classicalPreemptions): take candidates in order, as long as their

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 )
 
 // process decides in order, on usage to which each decision adds what it takes, and leaves the usage as it was.

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 )
 
 // share is a node's dominant resource share under fair sharing (Kueue's pkg/cache/scheduler/fair_sharing.go): the

@@ -1,6 +1,6 @@
 package quota
 
-import "github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+import kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 // fair finds victims under fair sharing (Kueue's preemption.go, fairPreemptions): always from the queue with the
 // greatest share, as the strategies allow. Shares are those with the preemptor's demand added.

@@ -1,6 +1,6 @@
 package quota
 
-import "github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+import kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 // assignmentMode is how a pod set, or a whole assignment, could be had.
 type assignmentMode int

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 )
 
 // search looks for flavors. counts, one per pod set, asks for fewer pods than the workload wants; nil: all. Usage of

@@ -7,8 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+	controllerconstants "sigs.k8s.io/kueue/pkg/controller/constants"
 )
 
 func TestAWorkloadObjectTellsWhatItHoldsAndWhyItIsHeld(t *testing.T) {
@@ -19,8 +19,8 @@ func TestAWorkloadObjectTellsWhatItHoldsAndWhyItIsHeld(t *testing.T) {
 	priority, inactive := int32(7), false
 	o := &kueue.Workload{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: "w", Namespace: "ns", UID: "u", Labels: map[string]string{kueue.JobUIDLabel: "j"},
-			Annotations: map[string]string{kueue.SliceReplacementAnnotation: "ns/old"}, CreationTimestamp: at,
+			Name: "w", Namespace: "ns", UID: "u", Labels: map[string]string{controllerconstants.JobUIDLabel: "j"},
+			Annotations: map[string]string{SliceReplacementAnnotation: "ns/old"}, CreationTimestamp: at,
 		},
 		Spec: kueue.WorkloadSpec{QueueName: "q", Priority: &priority, Active: &inactive, PodSets: []kueue.PodSet{{Name: "main", Count: 2}}},
 		Status: kueue.WorkloadStatus{

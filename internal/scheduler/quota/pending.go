@@ -7,8 +7,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
-
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 )
 
 // queue is a ClusterQueue: its place in the tree of cohorts, those who hold its quota and those who wait for it.

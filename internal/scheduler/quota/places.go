@@ -9,8 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/tas"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/topology"
 )
@@ -299,7 +300,7 @@ func (w *workload) placements() []placement {
 		}
 		perPod := w.perPod(a)
 		flavors := slices.Compact(slices.Sorted(maps.Values(a.Flavors)))
-		for _, d := range a.TopologyAssignment.Domains() {
+		for _, d := range tas.Domains(a.TopologyAssignment) {
 			for _, f := range flavors {
 				all = append(all, newPlacement(string(f), d.Values, perPod, d.Count))
 			}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 )
 
 // rebuild makes the trees anew from the objects, after changes. Usage is counted from the workloads that hold quota.

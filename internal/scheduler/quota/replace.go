@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/tas"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/topology"
 )
@@ -45,7 +47,7 @@ func (e *Engine) nominateReplacement(en *entry) {
 			set.chosen = append(set.chosen, choice{resource: string(resource), flavor: string(given.Flavors[resource]), preemption: modeFit})
 		}
 		if t := given.TopologyAssignment; t != nil {
-			set.placed = &topology.Assignment{Levels: t.Levels, Domains: t.Domains()}
+			set.placed = &topology.Assignment{Levels: t.Levels, Domains: tas.Domains(t)}
 			old[string(given.Name)] = set.placed
 		}
 		en.a.sets = append(en.a.sets, set)
@@ -67,7 +69,7 @@ func (e *Engine) nominateReplacement(en *entry) {
 }
 
 func (w *workload) isOnFailedNode(at *topology.Assignment) bool {
-	return at != nil && slices.ContainsFunc(at.Domains, func(d kueue.TopologyDomain) bool {
+	return at != nil && slices.ContainsFunc(at.Domains, func(d tas.Domain) bool {
 		return slices.Contains(w.UnhealthyNodes, d.Values[len(d.Values)-1])
 	})
 }
@@ -145,7 +147,7 @@ func (e *Engine) settleReplacement(r *Result, en *entry, evict func(reason strin
 		for i := range admission.PodSetAssignments {
 			given := &admission.PodSetAssignments[i]
 			if set := en.a.set(string(given.Name)); set != nil && set.placed != nil {
-				given.TopologyAssignment = kueue.NewTopologyAssignment(set.placed.Levels, set.placed.Domains)
+				given.TopologyAssignment = tas.NewAssignment(set.placed.Levels, set.placed.Domains)
 			}
 		}
 		d.Admission, w.Reservation.Admission, w.UnhealthyNodes = admission, *admission, nil

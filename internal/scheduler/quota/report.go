@@ -8,8 +8,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 )
 
 // SetWorkload adds a workload or takes over changes of its spec: priority, queue, activity, gate, pod sets.

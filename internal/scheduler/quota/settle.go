@@ -7,8 +7,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/preemption"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/tas"
 )
 
 // settle carries an entry's outcome over into the state, and reports it.
@@ -72,7 +74,7 @@ func (e *Engine) evictTargets(en *entry, now time.Time) []Target {
 
 // preemptionMessage is what Kueue writes into the conditions Evicted and Preempted.
 func preemptionMessage(preemptor *workload, reason, preemptorPath, victimPath string) string {
-	why := kueue.PreemptionTexts()[reason]
+	why := preemption.Texts()[reason]
 	return fmt.Sprintf("Preempted to accommodate a workload (UID: %s, JobUID: %s) due to %s; preemptor path: %s; preemptee path: %s",
 		cmp.Or(preemptor.UID, "UNKNOWN"), cmp.Or(preemptor.JobUID, "UNKNOWN"), why, preemptorPath, victimPath)
 }
@@ -131,7 +133,7 @@ func (s *assignedSet) assignment() kueue.PodSetAssignment {
 		}
 	}
 	if s.placed != nil {
-		a.TopologyAssignment = kueue.NewTopologyAssignment(s.placed.Levels, s.placed.Domains)
+		a.TopologyAssignment = tas.NewAssignment(s.placed.Levels, s.placed.Domains)
 	}
 	return a
 }

@@ -3,7 +3,7 @@ package quota
 import (
 	"container/heap"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 )
 
 // donor is a queue that fair sharing may take quota from.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 )
 
 // enforceStops evicts what stopped queues and deactivated workloads may not keep (Kueue's workload controller).

@@ -1,6 +1,6 @@
 package quota
 
-import "github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+import kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 // hunt is the search for workloads whose eviction would make room. It changes the usage of the tree while it tries, and
 // leaves it as it was.

@@ -5,8 +5,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 )
 
 // Workload gives what the engine knows of a workload, with its reservation and eviction as they are now. It is not to

@@ -8,8 +8,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/tas"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/quota"
@@ -23,7 +24,7 @@ func (s *simulation) placesPods() bool { return s.engine != nil && len(s.scenari
 // requested is the request that Kueue makes of a template's annotations, and the group of pod sets that are placed
 // together.
 func requested(annotations map[string]string) (*kueue.PodSetTopologyRequest, string) {
-	r, err := kueue.TopologyRequestOf(annotations)
+	r, err := tas.RequestOf(annotations)
 	if err != nil {
 		panic(fmt.Sprintf("simulator: a scenario that was checked: %v", err))
 	}
@@ -109,7 +110,7 @@ func (s *simulation) updateEngine(w *workload) {
 func (w *workload) isOn(host string) bool {
 	return slices.ContainsFunc(w.admission.PodSetAssignments, func(a kueue.PodSetAssignment) bool {
 		t := a.TopologyAssignment
-		return t != nil && t.Levels[len(t.Levels)-1] == corev1.LabelHostname && slices.ContainsFunc(t.Domains(), func(d kueue.TopologyDomain) bool {
+		return t != nil && t.Levels[len(t.Levels)-1] == corev1.LabelHostname && slices.ContainsFunc(tas.Domains(t), func(d tas.Domain) bool {
 			return d.Values[len(d.Values)-1] == host
 		})
 	})
@@ -161,7 +162,7 @@ func (s *simulation) placePods(w *workload, role string) {
 			pods = append(pods, p)
 		}
 	}
-	domains := at.TopologyAssignment.Domains()
+	domains := tas.Domains(at.TopologyAssignment)
 	chosen := byIndex(domains, pods)
 	if chosen == nil || !w.indexed[string(at.Name)] {
 		chosen = inOrder(domains, pods)
@@ -180,14 +181,14 @@ func (s *simulation) placePods(w *workload, role string) {
 }
 
 // byIndex gives pods the domains of their indexes; nil if that cannot be, because one is somewhere else already.
-func byIndex(domains []kueue.TopologyDomain, pods []*pod) []*kueue.TopologyDomain {
-	var all []*kueue.TopologyDomain
+func byIndex(domains []tas.Domain, pods []*pod) []*tas.Domain {
+	var all []*tas.Domain
 	for i := range domains {
 		for range domains[i].Count {
 			all = append(all, &domains[i])
 		}
 	}
-	chosen := make([]*kueue.TopologyDomain, len(pods))
+	chosen := make([]*tas.Domain, len(pods))
 	for i, p := range pods {
 		if p.number >= len(all) || p.domain != "" && p.domain != domainKey(*all[p.number]) {
 			return nil
@@ -198,12 +199,12 @@ func byIndex(domains []kueue.TopologyDomain, pods []*pod) []*kueue.TopologyDomai
 }
 
 // inOrder gives pods the domains with room, in order.
-func inOrder(domains []kueue.TopologyDomain, pods []*pod) []*kueue.TopologyDomain {
+func inOrder(domains []tas.Domain, pods []*pod) []*tas.Domain {
 	there := map[string]int32{}
 	for _, p := range pods {
 		there[p.domain]++
 	}
-	chosen := make([]*kueue.TopologyDomain, len(pods))
+	chosen := make([]*tas.Domain, len(pods))
 	next := 0
 	for i := range domains {
 		for room := domains[i].Count - there[domainKey(domains[i])]; room > 0; room-- {
@@ -221,7 +222,7 @@ func inOrder(domains []kueue.TopologyDomain, pods []*pod) []*kueue.TopologyDomai
 }
 
 // domainKey is a text that names a domain: of a host its name.
-func domainKey(d kueue.TopologyDomain) string { return strings.Join(d.Values, "/") }
+func domainKey(d tas.Domain) string { return strings.Join(d.Values, "/") }
 
 // moved gives the pods of a failed node their places on others.
 func (s *simulation) moved(w *workload) {

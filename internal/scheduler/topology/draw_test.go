@@ -6,8 +6,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/tas"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler"
 )
 
@@ -87,7 +88,7 @@ func (s *situation) options() Options {
 	for name, domains := range s.Admitted {
 		a := &Assignment{Levels: s.Levels[len(s.Levels)-1:]}
 		for _, d := range domains {
-			a.Domains = append(a.Domains, kueue.TopologyDomain(d))
+			a.Domains = append(a.Domains, tas.Domain(d))
 		}
 		o.Admitted[name] = a
 	}

@@ -6,14 +6,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/tas"
 )
 
 // Assignment is where the pods of a set go.
 type Assignment struct {
 	// Levels of which Domains have values: all, or the host alone where that is the lowest.
 	Levels  []string
-	Domains []kueue.TopologyDomain
+	Domains []tas.Domain
 }
 
 // Options of Place.
@@ -181,7 +181,7 @@ func (c *Capacity) assignment(domains []int, count func(*numbers) int32) *Assign
 	a := &Assignment{Levels: c.tree.levels[from:]}
 	for _, d := range domains {
 		if n := count(&c.numbers[d]); n > 0 {
-			a.Domains = append(a.Domains, kueue.TopologyDomain{Values: c.tree.domains[d].values[from:], Count: n})
+			a.Domains = append(a.Domains, tas.Domain{Values: c.tree.domains[d].values[from:], Count: n})
 		}
 	}
 	return a

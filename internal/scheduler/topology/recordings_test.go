@@ -10,7 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/tas"
 )
 
 // answer is Kueue's result.
@@ -41,7 +43,7 @@ func answerTo(s *situation) answer {
 		for _, d := range assignment.Domains {
 			a.Placed[name] = append(a.Placed[name], domainOfPods(d))
 		}
-		a.Encoded[name] = kueue.NewTopologyAssignment(assignment.Levels, assignment.Domains)
+		a.Encoded[name] = tas.NewAssignment(assignment.Levels, assignment.Domains)
 	}
 	return a
 }

@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/tas"
 )
 
 // replaceGroup moves the pods of a group's pod sets from a broken host to others.
@@ -136,13 +138,13 @@ func (c *Capacity) incomplete(kept *Assignment, missing, size int32, level strin
 // merge joins two assignments in the order of their domains.
 func (c *Capacity) merge(a, b *Assignment) *Assignment {
 	all := slices.Concat(a.Domains, b.Domains)
-	path := func(d kueue.TopologyDomain) string {
+	path := func(d tas.Domain) string {
 		if leaf, known := c.tree.leafOf[ID(d.Values)]; known {
 			return ID(c.tree.domains[leaf].values)
 		}
 		return ID(d.Values)
 	}
-	slices.SortStableFunc(all, func(x, y kueue.TopologyDomain) int { return strings.Compare(path(x), path(y)) })
+	slices.SortStableFunc(all, func(x, y tas.Domain) int { return strings.Compare(path(x), path(y)) })
 	merged := &Assignment{Levels: a.Levels}
 	for _, d := range all {
 		if last := len(merged.Domains) - 1; last >= 0 && ID(merged.Domains[last].Values) == ID(d.Values) {

@@ -2,8 +2,7 @@ package validation
 
 import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
-
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 )
 
 // ValidateLocalQueue reports why a queue would be refused.

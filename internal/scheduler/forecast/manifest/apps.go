@@ -13,8 +13,8 @@ import (
 	schedulinghelpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/klog/v2"
+	controllerconstants "sigs.k8s.io/kueue/pkg/controller/constants"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
 )
 
@@ -36,10 +36,10 @@ func (s *Set) deployment(object *unstructured.Unstructured) ([]forecast.Job, err
 	}
 	template := deployment.Spec.Template
 	template.Labels = maps.Clone(template.Labels)
-	if queue := deployment.Labels[kueue.QueueLabel]; queue != "" {
-		template.Labels = withValue(template.Labels, kueue.QueueLabel, queue)
-		if class := deployment.Labels[kueue.WorkloadPriorityClassLabel]; class != "" {
-			template.Labels = withValue(template.Labels, kueue.WorkloadPriorityClassLabel, class)
+	if queue := deployment.Labels[controllerconstants.QueueLabel]; queue != "" {
+		template.Labels = withValue(template.Labels, controllerconstants.QueueLabel, queue)
+		if class := deployment.Labels[controllerconstants.WorkloadPriorityClassLabel]; class != "" {
+			template.Labels = withValue(template.Labels, controllerconstants.WorkloadPriorityClassLabel, class)
 		}
 	}
 	job, err := podByPod("Deployment", deployment.ObjectMeta, podSet{

@@ -8,8 +8,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kueueconstants "sigs.k8s.io/kueue/pkg/constants"
+	controllerconstants "sigs.k8s.io/kueue/pkg/controller/constants"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
 )
 
@@ -30,7 +31,7 @@ func (s *Set) appWrapper(object *unstructured.Unstructured) ([]forecast.Job, err
 	}
 	of := meta(object)
 	job := forecast.Job{Noun: appWrapper, Namespace: of.Namespace, Name: of.Name, Suspended: wrapper.Spec.Suspend}
-	part := forecast.Part{Queue: of.Labels[kueue.QueueLabel], Class: of.Labels[kueue.WorkloadPriorityClassLabel], GatedBy: of.Annotations[kueue.AdmissionGatedByAnnotation]}
+	part := forecast.Part{Queue: of.Labels[controllerconstants.QueueLabel], Class: of.Labels[controllerconstants.WorkloadPriorityClassLabel], GatedBy: of.Annotations[kueueconstants.AdmissionGatedByAnnotation]}
 	for i, component := range wrapper.Spec.Components {
 		wrapped, err := s.component(of.Namespace, component.Template)
 		if err != nil {
@@ -87,7 +88,7 @@ func (s *Set) component(namespace string, template map[string]any) (Contents, er
 		inner.SetNamespace(namespace)
 	}
 	labels := inner.GetLabels()
-	delete(labels, kueue.QueueLabel)
+	delete(labels, controllerconstants.QueueLabel)
 	inner.SetLabels(labels)
 	return s.Read(inner)
 }

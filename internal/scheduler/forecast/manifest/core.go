@@ -9,8 +9,10 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kueueconstants "sigs.k8s.io/kueue/pkg/constants"
+	controllerconstants "sigs.k8s.io/kueue/pkg/controller/constants"
+	podconstants "sigs.k8s.io/kueue/pkg/controller/jobs/pod/constants"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
 )
 
@@ -50,8 +52,8 @@ func (s *Set) pod(object *unstructured.Unstructured) ([]forecast.Job, error) {
 // groupOf is the pod group of a pod that Kueue manages.
 func (s *Set) groupOf(pod *unstructured.Unstructured) (objectKey, bool) {
 	labels := pod.GetLabels()
-	name := labels[kueue.PodGroupNameLabel]
-	return objectKey{"pod group", s.namespaceOf(pod), name}, name != "" && labels[kueue.QueueLabel] != ""
+	name := labels[podconstants.GroupNameLabel]
+	return objectKey{"pod group", s.namespaceOf(pod), name}, name != "" && labels[controllerconstants.QueueLabel] != ""
 }
 
 func readPod(object *unstructured.Unstructured) (*corev1.Pod, error) {
@@ -76,19 +78,19 @@ func specNodeName(pod *corev1.Pod) string {
 // Kueue creates it when all pods exist, or with the first one if the group asks for fast admission.
 func groupPart(name string, pods []forecast.Pod) (forecast.Part, error) {
 	first := pods[0]
-	part := forecast.Part{Queue: first.Labels[kueue.QueueLabel], Class: first.Labels[kueue.WorkloadPriorityClassLabel], GatedBy: first.Annotations[kueue.AdmissionGatedByAnnotation]}
-	text := first.Annotations[kueue.PodGroupTotalCountAnnotation]
+	part := forecast.Part{Queue: first.Labels[controllerconstants.QueueLabel], Class: first.Labels[controllerconstants.WorkloadPriorityClassLabel], GatedBy: first.Annotations[kueueconstants.AdmissionGatedByAnnotation]}
+	text := first.Annotations[podconstants.GroupTotalCountAnnotation]
 	total, err := strconv.Atoi(text)
 	if err != nil || total < 1 || total > MaxPods {
-		return part, fmt.Errorf("pod group %s: annotation %s is %q; it says of how many pods the group consists", name, kueue.PodGroupTotalCountAnnotation, text)
+		return part, fmt.Errorf("pod group %s: annotation %s is %q; it says of how many pods the group consists", name, podconstants.GroupTotalCountAnnotation, text)
 	}
-	fast := first.Annotations[kueue.PodGroupFastAdmissionAnnotation] == "true"
+	fast := first.Annotations[podconstants.GroupFastAdmissionAnnotationKey] == "true"
 	for _, pod := range pods {
-		if pod.Labels[kueue.QueueLabel] != part.Queue {
-			return part, fmt.Errorf("pod group %s: its pods name the queues %s and %s", name, part.Queue, pod.Labels[kueue.QueueLabel])
+		if pod.Labels[controllerconstants.QueueLabel] != part.Queue {
+			return part, fmt.Errorf("pod group %s: its pods name the queues %s and %s", name, part.Queue, pod.Labels[controllerconstants.QueueLabel])
 		}
-		if pod.Annotations[kueue.PodGroupTotalCountAnnotation] != text {
-			return part, fmt.Errorf("pod group %s: its pods do not agree on %s", name, kueue.PodGroupTotalCountAnnotation)
+		if pod.Annotations[podconstants.GroupTotalCountAnnotation] != text {
+			return part, fmt.Errorf("pod group %s: its pods do not agree on %s", name, podconstants.GroupTotalCountAnnotation)
 		}
 		pod.Set = mainPodSet
 		if !fast {
@@ -98,7 +100,7 @@ func groupPart(name string, pods []forecast.Pod) (forecast.Part, error) {
 	}
 	switch {
 	case len(pods) > total:
-		return part, fmt.Errorf("pod group %s has %d pods, and %s is %d: Kueue deletes the others", name, len(pods), kueue.PodGroupTotalCountAnnotation, total)
+		return part, fmt.Errorf("pod group %s has %d pods, and %s is %d: Kueue deletes the others", name, len(pods), podconstants.GroupTotalCountAnnotation, total)
 	case len(pods) < total && !fast:
 		return part, fmt.Errorf("pod group %s has %d of %d pods: Kueue waits for the others before it queues them", name, len(pods), total)
 	}
@@ -113,7 +115,7 @@ func groupPart(name string, pods []forecast.Pod) (forecast.Part, error) {
 
 // roleHash distinguishes pods of a group by the fields that the scheduler reads (Kueue's utilpod.GenerateRoleHash).
 func roleHash(pod *corev1.Pod) string {
-	if hash := pod.Annotations[kueue.RoleHashAnnotation]; hash != "" {
+	if hash := pod.Annotations[podconstants.RoleHashAnnotation]; hash != "" {
 		return hash
 	}
 	shapes := func(containers []corev1.Container) []map[string]any {

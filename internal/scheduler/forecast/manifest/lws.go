@@ -11,8 +11,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kueueconstants "sigs.k8s.io/kueue/pkg/constants"
+	controllerconstants "sigs.k8s.io/kueue/pkg/controller/constants"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
 )
 
@@ -64,7 +65,7 @@ func (s *Set) leaderWorkerSet(object *unstructured.Unstructured) ([]forecast.Job
 	// The leaders are those of a StatefulSet, and the workers of each group as well.
 	job.StatefulSets = []*appsv1.StatefulSet{statefulSetOver(of, of.Name, map[string]string{lwsLabel("name"): of.Name, lwsLabel("worker-index"): "0"})}
 	for group := range groups {
-		part := forecast.Part{Queue: of.Labels[kueue.QueueLabel], Class: of.Labels[kueue.WorkloadPriorityClassLabel], GatedBy: of.Annotations[kueue.AdmissionGatedByAnnotation]}
+		part := forecast.Part{Queue: of.Labels[controllerconstants.QueueLabel], Class: of.Labels[controllerconstants.WorkloadPriorityClassLabel], GatedBy: of.Annotations[kueueconstants.AdmissionGatedByAnnotation]}
 		leaderName := of.Name + "-" + strconv.Itoa(group)
 		hash := sha1.Sum([]byte(of.Namespace + "/" + leaderName)) //nolint:gosec // as the webhook has it
 		key := hex.EncodeToString(hash[:])

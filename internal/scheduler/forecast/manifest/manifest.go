@@ -44,7 +44,7 @@ type Given struct {
 type Contents struct {
 	Jobs []forecast.Job
 	// Objects create no pods but affect them, as a PriorityClass does: they are in the cluster when the jobs start.
-	// They are of the Go types of Kubernetes and of package kueue.
+	// They are of the Go types of Kubernetes and of Kueue's v1beta2.
 	Objects []runtime.Object
 }
 

@@ -9,8 +9,11 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+	kueueconstants "sigs.k8s.io/kueue/pkg/constants"
+	controllerconstants "sigs.k8s.io/kueue/pkg/controller/constants"
+	podconstants "sigs.k8s.io/kueue/pkg/controller/jobs/pod/constants"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
 )
 
@@ -72,7 +75,7 @@ func podOf(template corev1.PodTemplateSpec, namespace, name string) *corev1.Pod 
 // workload is a job whose pods Kueue admits together, in one Workload with the queue and the class of the object. order
 // is the order of its pod sets, if that differs from the order of creation.
 func workload(kind string, of metav1.ObjectMeta, sets []podSet, order ...string) (forecast.Job, error) {
-	part := forecast.Part{Queue: of.Labels[kueue.QueueLabel], Class: of.Labels[kueue.WorkloadPriorityClassLabel], GatedBy: of.Annotations[kueue.AdmissionGatedByAnnotation], Sets: order}
+	part := forecast.Part{Queue: of.Labels[controllerconstants.QueueLabel], Class: of.Labels[controllerconstants.WorkloadPriorityClassLabel], GatedBy: of.Annotations[kueueconstants.AdmissionGatedByAnnotation], Sets: order}
 	roles := map[string]bool{}
 	all := 0
 	for _, set := range sets {
@@ -99,18 +102,18 @@ func podByPod(kind string, of metav1.ObjectMeta, set podSet) (forecast.Job, erro
 	}
 	job := forecast.Job{Noun: kind, Namespace: of.Namespace, Name: of.Name}
 	pods := set.pods(of.Namespace, of.Name)
-	if set.template.Labels[kueue.QueueLabel] == "" {
+	if set.template.Labels[controllerconstants.QueueLabel] == "" {
 		job.Stages = []forecast.Stage{{{Pods: pods}}}
 		return job, nil
 	}
-	if group := set.template.Labels[kueue.PodGroupNameLabel]; group != "" {
+	if group := set.template.Labels[podconstants.GroupNameLabel]; group != "" {
 		part, err := groupPart(group, pods)
 		job.Stages = []forecast.Stage{{part}}
 		return job, err
 	}
 	var stage forecast.Stage
 	for _, pod := range pods {
-		stage = append(stage, forecast.Part{Pods: []forecast.Pod{pod}, Queue: pod.Labels[kueue.QueueLabel], Class: pod.Labels[kueue.WorkloadPriorityClassLabel], GatedBy: pod.Annotations[kueue.AdmissionGatedByAnnotation]})
+		stage = append(stage, forecast.Part{Pods: []forecast.Pod{pod}, Queue: pod.Labels[controllerconstants.QueueLabel], Class: pod.Labels[controllerconstants.WorkloadPriorityClassLabel], GatedBy: pod.Annotations[kueueconstants.AdmissionGatedByAnnotation]})
 	}
 	job.Stages = []forecast.Stage{stage}
 	return job, nil

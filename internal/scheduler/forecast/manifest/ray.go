@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	controllerconstants "sigs.k8s.io/kueue/pkg/controller/constants"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
 )
 
@@ -101,7 +101,7 @@ func (s *Set) rayJob(object *unstructured.Unstructured) ([]forecast.Job, error) 
 			submitter.wave = 0
 			sets = append(sets, *submitter)
 		}
-		delete(of.Labels, kueue.QueueLabel)
+		delete(of.Labels, controllerconstants.QueueLabel)
 		submission, err := workload("RayJob", of, sets)
 		submission.Suspended = job.Spec.Suspend
 		return []forecast.Job{submission}, err

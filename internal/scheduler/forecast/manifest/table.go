@@ -12,8 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/versions"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
 )
 
@@ -56,27 +57,27 @@ func init() { // not a literal: an AppWrapper reads its components with this tab
 
 // dependencies create no pods, and affect those of other objects.
 var dependencies = map[schema.GroupKind]func() runtime.Object{
-	{Kind: "Namespace"}:                                       func() runtime.Object { return &corev1.Namespace{} },
-	{Kind: "Service"}:                                         func() runtime.Object { return &corev1.Service{} },
-	{Kind: "ServiceAccount"}:                                  func() runtime.Object { return &corev1.ServiceAccount{} },
-	{Kind: "LimitRange"}:                                      func() runtime.Object { return &corev1.LimitRange{} },
-	{Kind: "ResourceQuota"}:                                   func() runtime.Object { return &corev1.ResourceQuota{} },
-	{Kind: "PersistentVolume"}:                                func() runtime.Object { return &corev1.PersistentVolume{} },
-	{Kind: "PersistentVolumeClaim"}:                           func() runtime.Object { return &corev1.PersistentVolumeClaim{} },
-	{Group: "storage.k8s.io", Kind: "StorageClass"}:           func() runtime.Object { return &storagev1.StorageClass{} },
-	{Group: "resource.k8s.io", Kind: "DeviceClass"}:           func() runtime.Object { return &resourcev1.DeviceClass{} },
-	{Group: "resource.k8s.io", Kind: "ResourceClaim"}:         func() runtime.Object { return &resourcev1.ResourceClaim{} },
-	{Group: "resource.k8s.io", Kind: "ResourceClaimTemplate"}: func() runtime.Object { return &resourcev1.ResourceClaimTemplate{} },
-	{Group: "scheduling.k8s.io", Kind: "PriorityClass"}:       func() runtime.Object { return &schedulingv1.PriorityClass{} },
-	{Group: "node.k8s.io", Kind: "RuntimeClass"}:              func() runtime.Object { return &nodev1.RuntimeClass{} },
-	{Group: "policy", Kind: "PodDisruptionBudget"}:            func() runtime.Object { return &policyv1.PodDisruptionBudget{} },
-	{Group: kueue.GroupName, Kind: "LocalQueue"}:              func() runtime.Object { return &kueue.LocalQueue{} },
-	{Group: kueue.GroupName, Kind: "ClusterQueue"}:            func() runtime.Object { return &kueue.ClusterQueue{} },
-	{Group: kueue.GroupName, Kind: "ResourceFlavor"}:          func() runtime.Object { return &kueue.ResourceFlavor{} },
-	{Group: kueue.GroupName, Kind: "Cohort"}:                  func() runtime.Object { return &kueue.Cohort{} },
-	{Group: kueue.GroupName, Kind: "AdmissionCheck"}:          func() runtime.Object { return &kueue.AdmissionCheck{} },
-	{Group: kueue.GroupName, Kind: "WorkloadPriorityClass"}:   func() runtime.Object { return &kueue.WorkloadPriorityClass{} },
-	{Group: kueue.GroupName, Kind: "Topology"}:                func() runtime.Object { return &kueue.Topology{} },
+	{Kind: "Namespace"}:                                                    func() runtime.Object { return &corev1.Namespace{} },
+	{Kind: "Service"}:                                                      func() runtime.Object { return &corev1.Service{} },
+	{Kind: "ServiceAccount"}:                                               func() runtime.Object { return &corev1.ServiceAccount{} },
+	{Kind: "LimitRange"}:                                                   func() runtime.Object { return &corev1.LimitRange{} },
+	{Kind: "ResourceQuota"}:                                                func() runtime.Object { return &corev1.ResourceQuota{} },
+	{Kind: "PersistentVolume"}:                                             func() runtime.Object { return &corev1.PersistentVolume{} },
+	{Kind: "PersistentVolumeClaim"}:                                        func() runtime.Object { return &corev1.PersistentVolumeClaim{} },
+	{Group: "storage.k8s.io", Kind: "StorageClass"}:                        func() runtime.Object { return &storagev1.StorageClass{} },
+	{Group: "resource.k8s.io", Kind: "DeviceClass"}:                        func() runtime.Object { return &resourcev1.DeviceClass{} },
+	{Group: "resource.k8s.io", Kind: "ResourceClaim"}:                      func() runtime.Object { return &resourcev1.ResourceClaim{} },
+	{Group: "resource.k8s.io", Kind: "ResourceClaimTemplate"}:              func() runtime.Object { return &resourcev1.ResourceClaimTemplate{} },
+	{Group: "scheduling.k8s.io", Kind: "PriorityClass"}:                    func() runtime.Object { return &schedulingv1.PriorityClass{} },
+	{Group: "node.k8s.io", Kind: "RuntimeClass"}:                           func() runtime.Object { return &nodev1.RuntimeClass{} },
+	{Group: "policy", Kind: "PodDisruptionBudget"}:                         func() runtime.Object { return &policyv1.PodDisruptionBudget{} },
+	{Group: kueue.SchemeGroupVersion.Group, Kind: "LocalQueue"}:            func() runtime.Object { return &kueue.LocalQueue{} },
+	{Group: kueue.SchemeGroupVersion.Group, Kind: "ClusterQueue"}:          func() runtime.Object { return &kueue.ClusterQueue{} },
+	{Group: kueue.SchemeGroupVersion.Group, Kind: "ResourceFlavor"}:        func() runtime.Object { return &kueue.ResourceFlavor{} },
+	{Group: kueue.SchemeGroupVersion.Group, Kind: "Cohort"}:                func() runtime.Object { return &kueue.Cohort{} },
+	{Group: kueue.SchemeGroupVersion.Group, Kind: "AdmissionCheck"}:        func() runtime.Object { return &kueue.AdmissionCheck{} },
+	{Group: kueue.SchemeGroupVersion.Group, Kind: "WorkloadPriorityClass"}: func() runtime.Object { return &kueue.WorkloadPriorityClass{} },
+	{Group: kueue.SchemeGroupVersion.Group, Kind: "Topology"}:              func() runtime.Object { return &kueue.Topology{} },
 }
 
 // clusterScoped are the dependencies without a namespace.
@@ -106,8 +107,8 @@ func (s *Set) dependency(object *unstructured.Unstructured, into runtime.Object)
 		object.SetNamespace(s.namespaceOf(object))
 	}
 	read := decode
-	if object.GroupVersionKind().Group == kueue.GroupName {
-		read = decodePart // versions of Kueue's API differ in few fields
+	if object.GroupVersionKind().Group == kueue.SchemeGroupVersion.Group {
+		read = versions.Decode
 	}
 	if err := read(object, into); err != nil {
 		return Contents{}, fmt.Errorf("%s %s: %w", kind, object.GetName(), err)

@@ -13,6 +13,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast/manifest"
@@ -42,7 +43,7 @@ type Contents struct {
 	Jobs      []Job
 	Objects   []runtime.Object
 	Deletions []forecast.Deletion
-	// Skipped are resources that may create pods and that the package does not understand, with the reason.
+	// Skipped are resources that may create pods, or affect them, and that the package does not understand, with the reason.
 	Skipped []string
 }
 
@@ -214,7 +215,7 @@ func (r *reader) contents() (Contents, error) {
 			r.found.Jobs = append(r.found.Jobs, Job{Address: p.change.Address, Action: p.change.action(), Job: job, Unknown: p.unknown})
 		default:
 			contents, err := set.Read(p.object)
-			if err != nil && manifest.MakesPods(p.object.GroupVersionKind().GroupKind()) {
+			if kind := p.object.GroupVersionKind().GroupKind(); err != nil && (manifest.MakesPods(kind) || kind.Group == kueue.SchemeGroupVersion.Group) {
 				r.skip(p.change, redacted(err))
 				continue
 			}

@@ -6,8 +6,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/validation"
 )
 
@@ -53,6 +53,9 @@ func (c *checker) checkQueues() {
 		}
 		if q.AdmissionChecksStrategy != nil {
 			c.problem(below(path, "admissionChecksStrategy"), "cannot be simulated: nobody here answers admission checks")
+		}
+		if q.ConcurrentAdmissionPolicy != nil {
+			c.problem(below(path, "concurrentAdmissionPolicy"), "cannot be simulated: it is of Kueue's feature gate ConcurrentAdmission, which is off by default")
 		}
 	}
 	for i, q := range s.LocalQueues {

@@ -14,8 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+	controllerconstants "sigs.k8s.io/kueue/pkg/controller/constants"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/checkpointage"
 )
@@ -95,7 +96,7 @@ func (r reports) of(w *kueue.Workload) (at time.Time, reported bool) {
 
 // present is the boost that a Workload has, and whether this controller may change it.
 func present(w *kueue.Workload) (boost int32, ours bool) {
-	text, set := w.Annotations[kueue.PriorityBoostAnnotation], w.Annotations[AnnotationSet]
+	text, set := w.Annotations[controllerconstants.PriorityBoostAnnotationKey], w.Annotations[AnnotationSet]
 	if text == "" {
 		return 0, true
 	}
@@ -131,10 +132,10 @@ func held(w *kueue.Workload) (since time.Time, holds bool) {
 
 // patch is the merge patch that sets a boost, and removes one of 0. It holds for the Workload with this UID only.
 func patch(w *kueue.Workload, boost int32) map[string]any {
-	annotations := map[string]any{kueue.PriorityBoostAnnotation: nil, AnnotationSet: nil}
+	annotations := map[string]any{controllerconstants.PriorityBoostAnnotationKey: nil, AnnotationSet: nil}
 	if boost != 0 {
 		text := strconv.Itoa(int(boost))
-		annotations[kueue.PriorityBoostAnnotation], annotations[AnnotationSet] = text, text
+		annotations[controllerconstants.PriorityBoostAnnotationKey], annotations[AnnotationSet] = text, text
 	}
 	return map[string]any{"metadata": map[string]any{"uid": w.UID, "annotations": annotations}}
 }

@@ -16,8 +16,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+	controllerconstants "sigs.k8s.io/kueue/pkg/controller/constants"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/eventually"
 	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
@@ -79,7 +80,7 @@ func TestAReportCountsForTheWorkloadOfItsJob(t *testing.T) {
 		"that is no time":          {objects: []metav1.Object{reporting("job", "-", "yesterday")}, left: true},
 		"of a cycle":               {objects: []metav1.Object{reporting("job", "b", ""), reporting("b", "job", "-")}, want: 12},
 		"with somebody else's boost": {objects: []metav1.Object{reporting("job", "-", "")}, change: func(w *kueue.Workload) {
-			w.Annotations[kueue.PriorityBoostAnnotation] = "-100000"
+			w.Annotations[controllerconstants.PriorityBoostAnnotationKey] = "-100000"
 		}, left: true},
 		"of one that has finished": {objects: []metav1.Object{reporting("job", "-", "")}, change: func(w *kueue.Workload) {
 			w.Status.Conditions = append(w.Status.Conditions, metav1.Condition{Type: kueue.WorkloadFinished, Status: metav1.ConditionTrue})
@@ -89,7 +90,7 @@ func TestAReportCountsForTheWorkloadOfItsJob(t *testing.T) {
 		}},
 		"of one in the queue": {objects: []metav1.Object{reporting("job", "-", "")}, change: func(w *kueue.Workload) { w.Status.Conditions = nil }},
 		"that has gone with its pods": {change: func(w *kueue.Workload) {
-			w.Annotations[kueue.PriorityBoostAnnotation], w.Annotations[AnnotationSet] = "7", "7"
+			w.Annotations[controllerconstants.PriorityBoostAnnotationKey], w.Annotations[AnnotationSet] = "7", "7"
 		}},
 	} {
 		w := workload("job")

@@ -6,8 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	podconstants "sigs.k8s.io/kueue/pkg/controller/jobs/pod/constants"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/coordinator"
 )
@@ -95,7 +95,7 @@ func (c *Cluster) Finish(ctx context.Context) error {
 	if trainingjob.GroupOf(master.Labels) == "" {
 		return nil
 	}
-	final := map[string]any{"metadata": map[string]any{"annotations": map[string]string{kueue.RetriableInGroupAnnotation: "false"}}}
+	final := map[string]any{"metadata": map[string]any{"annotations": map[string]string{podconstants.RetriableInGroupAnnotationKey: "false"}}}
 	if err := c.patch(ctx, c.core, "pods", c.Pod, final); err != nil {
 		return fmt.Errorf("mark the master's pod %s/%s as the last of its group: %w", c.Namespace, c.Pod, err)
 	}

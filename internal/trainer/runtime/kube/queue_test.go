@@ -12,8 +12,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	kueueconstants "sigs.k8s.io/kueue/pkg/constants"
+	podconstants "sigs.k8s.io/kueue/pkg/controller/jobs/pod/constants"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/coordinator"
 )
@@ -35,7 +36,7 @@ func newQueuedServer(t *testing.T, managed bool) *server {
 // member is a pod of the job's group; the minimum's have an index.
 func member(name, index string, managed bool) *corev1.Pod {
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Labels: map[string]string{kueue.PodGroupNameLabel: "digits-min-0a1b2c3d"}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Labels: map[string]string{podconstants.GroupNameLabel: "digits-min-0a1b2c3d"}},
 		Status:     corev1.PodStatus{Phase: corev1.PodRunning},
 	}
 	if index != "" {
@@ -43,7 +44,7 @@ func member(name, index string, managed bool) *corev1.Pod {
 		pod.Labels[trainingjob.LabelMinimum], pod.Labels[batchv1.JobCompletionIndexAnnotation] = "true", index
 	}
 	if managed {
-		pod.Labels[kueue.ManagedLabel] = "true"
+		pod.Labels[kueueconstants.ManagedByKueueLabelKey] = "true"
 	}
 	return pod
 }

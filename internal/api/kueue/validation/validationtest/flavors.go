@@ -5,8 +5,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 )
 
 func flavor(spec kueue.ResourceFlavorSpec) *kueue.ResourceFlavor {
@@ -149,7 +148,7 @@ func admissionChecks() []Case {
 		return &kueue.AdmissionCheckParametersReference{APIGroup: group, Kind: kind, Name: name}
 	}
 	return []Case{
-		{Behaviour: "a check as it should be", Object: check(controller, parameters(kueue.GroupName, "ProvisioningRequestConfig", "config"))},
+		{Behaviour: "a check as it should be", Object: check(controller, parameters(kueue.SchemeGroupVersion.Group, "ProvisioningRequestConfig", "config"))},
 		{Behaviour: "a check without parameters", Object: check(controller, nil)},
 		{Behaviour: "a check without a controller", Object: check("", nil), Wrong: []string{"spec.controllerName"}},
 		{Behaviour: "a controller's name that is too long", Object: check(strings.Repeat("a", 254), nil), Wrong: []string{"spec.controllerName"}},

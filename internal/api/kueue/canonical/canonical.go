@@ -1,4 +1,6 @@
-package kueue
+// Package canonical writes Kueue's objects in the one way among all that mean the same to Kueue: what has no order is
+// sorted, and what is meant where it is left out is written.
+package canonical
 
 import (
 	"cmp"
@@ -6,14 +8,26 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/selection"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 )
 
-// Canonicalize writes a ClusterQueue in the one way among all that mean the same to Kueue: what has no order is sorted,
-// and what is meant where it is left out is said.
-func (q *ClusterQueue) Canonicalize() {
+// Rewrite changes an object in place. Objects of other kinds stay as they are.
+func Rewrite(object runtime.Object) {
+	switch o := object.(type) {
+	case *kueue.ClusterQueue:
+		clusterQueue(o)
+	case *kueue.Cohort:
+		resourceGroups(o.Spec.ResourceGroups)
+	case *kueue.ResourceFlavor:
+		resourceFlavor(o)
+	}
+}
+
+func clusterQueue(q *kueue.ClusterQueue) {
 	spec := &q.Spec
-	canonicalGroups(spec.ResourceGroups)
+	resourceGroups(spec.ResourceGroups)
 	for _, group := range spec.ResourceGroups {
 		for _, flavor := range group.Flavors {
 			for i, quota := range flavor.Resources {
@@ -23,23 +37,19 @@ func (q *ClusterQueue) Canonicalize() {
 			}
 		}
 	}
-	spec.NamespaceSelector = canonicalSelector(spec.NamespaceSelector)
+	spec.NamespaceSelector = labelSelector(spec.NamespaceSelector)
 	if f := spec.FlavorFungibility; f != nil && (f.Preference == nil || *f.Preference == "") {
-		f.Preference = new(BorrowingOverPreemption)
+		f.Preference = new(kueue.BorrowingOverPreemption)
 	}
 	if s := spec.AdmissionChecksStrategy; s != nil {
 		for _, check := range s.AdmissionChecks {
 			slices.Sort(check.OnFlavors)
 		}
-		slices.SortFunc(s.AdmissionChecks, func(a, b AdmissionCheckStrategyRule) int { return cmp.Compare(a.Name, b.Name) })
+		slices.SortFunc(s.AdmissionChecks, func(a, b kueue.AdmissionCheckStrategyRule) int { return cmp.Compare(a.Name, b.Name) })
 	}
 }
 
-// Canonicalize is ClusterQueue's.
-func (c *Cohort) Canonicalize() { canonicalGroups(c.Spec.ResourceGroups) }
-
-// Canonicalize is ClusterQueue's.
-func (f *ResourceFlavor) Canonicalize() {
+func resourceFlavor(f *kueue.ResourceFlavor) {
 	slices.SortFunc(f.Spec.NodeTaints, func(a, b corev1.Taint) int {
 		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Value, b.Value), cmp.Compare(a.Effect, b.Effect))
 	})
@@ -51,20 +61,20 @@ func (f *ResourceFlavor) Canonicalize() {
 	})
 }
 
-// canonicalGroups sorts groups and the resources in them. Flavors are tried in their order.
-func canonicalGroups(groups []ResourceGroup) {
+// resourceGroups sorts groups and the resources in them. Flavors are tried in their order.
+func resourceGroups(groups []kueue.ResourceGroup) {
 	for _, group := range groups {
 		slices.Sort(group.CoveredResources)
 		for _, flavor := range group.Flavors {
-			slices.SortFunc(flavor.Resources, func(a, b ResourceQuota) int { return cmp.Compare(a.Name, b.Name) })
+			slices.SortFunc(flavor.Resources, func(a, b kueue.ResourceQuota) int { return cmp.Compare(a.Name, b.Name) })
 		}
 	}
-	slices.SortFunc(groups, func(a, b ResourceGroup) int { return slices.Compare(a.CoveredResources, b.CoveredResources) })
+	slices.SortFunc(groups, func(a, b kueue.ResourceGroup) int { return slices.Compare(a.CoveredResources, b.CoveredResources) })
 }
 
-// canonicalSelector writes every label that is matched as a requirement, in order. One that is no selector stays as it
+// labelSelector writes every label that is matched as a requirement, in order. One that is no selector stays as it
 // is.
-func canonicalSelector(selector *metav1.LabelSelector) *metav1.LabelSelector {
+func labelSelector(selector *metav1.LabelSelector) *metav1.LabelSelector {
 	if selector == nil {
 		return nil
 	}

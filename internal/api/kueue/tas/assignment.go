@@ -1,32 +1,33 @@
-package kueue
+package tas
 
 import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 )
 
-// TopologyDomain is a domain with a number of pods: a value for each level of the assignment.
-//
-// +kubebuilder:object:generate=false
-type TopologyDomain struct {
+// Domain is a domain with a number of pods: a value for each level of the assignment.
+type Domain struct {
 	Values []string
 	Count  int32
 }
 
 // Domains are the domains of an assignment, in its order. A malformed part, which the API server does not accept, ends
 // the list.
-func (a *TopologyAssignment) Domains() []TopologyDomain {
+func Domains(a *kueue.TopologyAssignment) []Domain {
 	if a == nil {
 		return nil
 	}
-	var all []TopologyDomain
+	var all []Domain
 	for i := range a.Slices {
 		s := &a.Slices[i]
 		for at := range int(s.DomainCount) {
-			d := TopologyDomain{Values: make([]string, 0, len(s.ValuesPerLevel))}
+			d := Domain{Values: make([]string, 0, len(s.ValuesPerLevel))}
 			for l := range s.ValuesPerLevel {
-				value, known := s.ValuesPerLevel[l].at(at)
+				value, known := valueAt(&s.ValuesPerLevel[l], at)
 				if !known {
 					return all
 				}
@@ -46,8 +47,8 @@ func (a *TopologyAssignment) Domains() []TopologyDomain {
 	return all
 }
 
-// at is the value of a domain at a level.
-func (v *TopologyAssignmentSliceLevelValues) at(i int) (string, bool) {
+// valueAt is the value of a domain at a level.
+func valueAt(v *kueue.TopologyAssignmentSliceLevelValues, i int) (string, bool) {
 	switch {
 	case v.Universal != nil:
 		return *v.Universal, true
@@ -70,14 +71,14 @@ const (
 	maxTopologySliceDomains = 100_000
 )
 
-// NewTopologyAssignment encodes domains as Kueue does (pkg/util/tas/tas_assignment.go): in one part, or in a part for
+// NewAssignment encodes domains as Kueue does (pkg/util/tas/tas_assignment.go): in one part, or in a part for
 // each run of hosts whose names begin alike, whichever is shorter.
-func NewTopologyAssignment(levels []string, domains []TopologyDomain) *TopologyAssignment {
+func NewAssignment(levels []string, domains []Domain) *kueue.TopologyAssignment {
 	var prefixes []string
-	if len(domains) > 1 && len(levels) > 0 && levels[len(levels)-1] == hostnameLabel {
+	if len(domains) > 1 && len(levels) > 0 && levels[len(levels)-1] == corev1.LabelHostname {
 		prefixes = hostPrefixes(domains)
 	}
-	byPrefix := &TopologyAssignment{Levels: levels, Slices: []TopologyAssignmentSlice{}}
+	byPrefix := &kueue.TopologyAssignment{Levels: levels, Slices: []kueue.TopologyAssignmentSlice{}}
 	for _, run := range runs(domains, prefixes) {
 		for part := range slices.Chunk(run, maxTopologySliceDomains) {
 			byPrefix.Slices = append(byPrefix.Slices, compressed(levels, part))
@@ -86,32 +87,30 @@ func NewTopologyAssignment(levels []string, domains []TopologyDomain) *TopologyA
 	if len(byPrefix.Slices) <= 1 || len(domains) > maxTopologySliceDomains {
 		return byPrefix
 	}
-	whole := &TopologyAssignment{Levels: levels, Slices: []TopologyAssignmentSlice{compressed(levels, domains)}}
+	whole := &kueue.TopologyAssignment{Levels: levels, Slices: []kueue.TopologyAssignmentSlice{compressed(levels, domains)}}
 	if size(whole) < size(byPrefix) {
 		return whole
 	}
 	return byPrefix
 }
 
-const hostnameLabel = "kubernetes.io/hostname"
-
-func size(a *TopologyAssignment) int {
+func size(a *kueue.TopologyAssignment) int {
 	text, err := json.Marshal(a)
 	if err != nil {
-		panic("kueue: topology assignment: " + err.Error()) // plain data cannot fail
+		panic("tas: topology assignment: " + err.Error()) // plain data cannot fail
 	}
 	return len(text)
 }
 
 // runs divides domains where the prefix of their host changes.
-func runs(domains []TopologyDomain, prefixes []string) [][]TopologyDomain {
+func runs(domains []Domain, prefixes []string) [][]Domain {
 	if len(domains) == 0 {
 		return nil
 	}
 	if prefixes == nil {
-		return [][]TopologyDomain{domains}
+		return [][]Domain{domains}
 	}
-	var all [][]TopologyDomain
+	var all [][]Domain
 	start := 0
 	for i := range domains {
 		if prefixes[i] != prefixes[start] {
@@ -123,7 +122,7 @@ func runs(domains []TopologyDomain, prefixes []string) [][]TopologyDomain {
 
 // hostPrefixes gives each domain the longest beginning of its host name, up to a dash, that another has too; a shorter
 // one if that would make too many parts; nil if even that does.
-func hostPrefixes(domains []TopologyDomain) []string {
+func hostPrefixes(domains []Domain) []string {
 	ends := make([][]int, len(domains)) // where the dashes are
 	seen := map[string]int{}
 	deepest := 0
@@ -161,10 +160,10 @@ func hostPrefixes(domains []TopologyDomain) []string {
 }
 
 // compressed is one part: what all values of a level have in common is written once.
-func compressed(levels []string, domains []TopologyDomain) TopologyAssignmentSlice {
-	s := TopologyAssignmentSlice{
+func compressed(levels []string, domains []Domain) kueue.TopologyAssignmentSlice {
+	s := kueue.TopologyAssignmentSlice{
 		DomainCount:    int32(len(domains)), //nolint:gosec // bounded by the caller
-		ValuesPerLevel: make([]TopologyAssignmentSliceLevelValues, len(levels)),
+		ValuesPerLevel: make([]kueue.TopologyAssignmentSliceLevelValues, len(levels)),
 	}
 	equal := true
 	for l := range levels {
@@ -187,7 +186,7 @@ func compressed(levels []string, domains []TopologyDomain) TopologyAssignmentSli
 	return s
 }
 
-func compressedValues(values []string) TopologyAssignmentSliceLevelValues {
+func compressedValues(values []string) kueue.TopologyAssignmentSliceLevelValues {
 	prefix, suffix, shortest, longest := values[0], values[0], len(values[0]), len(values[0])
 	for _, v := range values[1:] {
 		shortest, longest = min(shortest, len(v)), max(longest, len(v))
@@ -199,12 +198,12 @@ func compressedValues(values []string) TopologyAssignmentSliceLevelValues {
 		}
 	}
 	if len(prefix) == longest {
-		return TopologyAssignmentSliceLevelValues{Universal: &prefix}
+		return kueue.TopologyAssignmentSliceLevelValues{Universal: &prefix}
 	}
 	if len(prefix)+len(suffix) > shortest { // they must not overlap: "ababa" and "aba"
 		prefix = prefix[:shortest-len(suffix)]
 	}
-	individual := &TopologyAssignmentSliceLevelIndividualValues{Roots: make([]string, len(values))}
+	individual := &kueue.TopologyAssignmentSliceLevelIndividualValues{Roots: make([]string, len(values))}
 	if prefix != "" {
 		individual.Prefix = &prefix
 	}
@@ -214,5 +213,5 @@ func compressedValues(values []string) TopologyAssignmentSliceLevelValues {
 	for i, v := range values {
 		individual.Roots[i] = v[len(prefix) : len(v)-len(suffix)]
 	}
-	return TopologyAssignmentSliceLevelValues{Individual: individual}
+	return kueue.TopologyAssignmentSliceLevelValues{Individual: individual}
 }
