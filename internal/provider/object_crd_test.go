@@ -58,7 +58,8 @@ func definitions(t *testing.T) map[string]map[string]any {
 func TestEveryFieldOfTheCRDsHasItsAttribute(t *testing.T) {
 	// What the attributes leave out, and why.
 	ignored := map[string]string{
-		"elastic_resource_flavor.node_taints.time_added": "a node's, not a flavor's",
+		"elastic_resource_flavor.node_taints.time_added":    "a node's, not a flavor's",
+		"elastic_cluster_queue.concurrent_admission_policy": "alpha, and off by default",
 	}
 	objects := kueueObjects(t)
 	for resourceType, definition := range definitions(t) {

@@ -142,6 +142,25 @@ func TestKueueObjectsMoveFromManifests(t *testing.T) {
 	}
 }
 
+func TestAManifestOfV1beta1MovesAsKueueConvertsIt(t *testing.T) {
+	state := func(spec string) string {
+		return `{"manifest":{"value":{"apiVersion":"kueue.x-k8s.io/v1beta1","kind":"ClusterQueue","metadata":{"name":"x"},"spec":` + spec + `}},"object":{"value":{"metadata":{"name":"x","uid":"u-1"}}}}`
+	}
+	resp := move(t, "elastic_cluster_queue", state(`{"cohort":"c","admissionChecks":["a"],"namespaceSelector":{}}`))
+	noErrors(t, resp.Diagnostics)
+	got := stateOf(t, kueueObjects(t)["elastic_cluster_queue"], resp.TargetState)
+	want := map[string]any{"cohortName": "c", "admissionChecksStrategy": map[string]any{"admissionChecks": []any{map[string]any{"name": "a"}}}}
+	for name, value := range want {
+		if diff := cmp.Diff(value, got[name]); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", name, diff)
+		}
+	}
+	resp = move(t, "elastic_cluster_queue", state(`{"cohrot":"c"}`))
+	if len(resp.Diagnostics) == 0 || !strings.Contains(resp.Diagnostics[0].Detail, `unknown field "spec.cohrot"`) {
+		t.Errorf("%v", resp.Diagnostics)
+	}
+}
+
 func move(t *testing.T, resourceType, state string) *tfprotov6.MoveResourceStateResponse {
 	t.Helper()
 	if !json.Valid([]byte(state)) {

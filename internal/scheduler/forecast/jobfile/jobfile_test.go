@@ -2,11 +2,16 @@ package jobfile_test
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast/forecasttest"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast/jobfile"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast/manifest"
 )
@@ -118,4 +123,37 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestAFileWithQueuesOfV1beta1HasTheForecastOfTheSameFileInV1beta2(t *testing.T) {
+	answer := func(version string) string {
+		text, err := os.ReadFile("testdata/kueue-" + version + ".yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		contents, err := jobfile.Read("job.yaml", text, jobfile.Given{Given: manifest.Given{Namespace: "default"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &forecast.Snapshot{AsOf: forecasttest.AsOf, Nodes: []*corev1.Node{forecasttest.Node("node-1", "8")}}
+		return forecast.Run(s.With(contents.Objects), nil, contents.Jobs[0]).Text()
+	}
+	got := answer("v1beta1")
+	if diff := cmp.Diff(answer("v1beta2"), got); diff != "" {
+		t.Errorf("-v1beta2 +v1beta1:\n%s", diff)
+	}
+	if want := "admitted by ClusterQueue old-a with quota of old"; !strings.Contains(got, want) { // which it borrows from the cohort
+		t.Errorf("not %q:\n%s", want, got)
+	}
+}
+
+func TestAFieldThatKueueDoesNotHaveIsAnErrorWithTheObjectAndTheRemedy(t *testing.T) {
+	for text, want := range map[string]string{
+		"apiVersion: kueue.x-k8s.io/v1beta2\nkind: ClusterQueue\nmetadata: {name: a}\nspec: {cohort: c}\n": `low.yaml, document 2: ClusterQueue a: unknown field "spec.cohort": it is spec.cohortName in kueue.x-k8s.io/v1beta2`,
+		"apiVersion: kueue.x-k8s.io/v1beta1\nkind: LocalQueue\nmetadata: {name: q}\nspec: {queue: a}\n":    `LocalQueue q: unknown field "spec.queue": kueue.x-k8s.io/v1beta1 has no such field; correct its name, or leave it out`,
+	} {
+		if _, err := read(aJob + "---\n" + text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, not %q", err, want)
+		}
+	}
 }

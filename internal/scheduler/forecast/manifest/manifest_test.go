@@ -474,7 +474,7 @@ func TestObjectsThatAffectPodsAreReadBesideTheJobs(t *testing.T) {
 		named := object.(metav1.Object)
 		got = append(got, fmt.Sprintf("%T %s/%s", object, named.GetNamespace(), named.GetName()))
 	}
-	want := []string{"*v1.Service team/s", "*v1.PriorityClass /high", "*kueue.LocalQueue team/q"}
+	want := []string{"*v1.Service team/s", "*v1.PriorityClass /high", "*v1beta2.LocalQueue team/q"}
 	if !slices.Equal(got, want) || len(contents.Jobs) != 1 {
 		t.Errorf("got %q and %d jobs, want %q", got, len(contents.Jobs), want)
 	}

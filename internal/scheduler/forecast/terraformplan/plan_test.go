@@ -174,3 +174,21 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+func TestAKueueObjectThatIsNotUnderstoodIsSkippedWithTheReason(t *testing.T) {
+	contents, err := readPlan(t, []byte(`{"format_version": "1.2", "resource_changes": [
+	  {"address": "kubectl_manifest.was", "mode": "managed", "type": "kubectl_manifest", "change": {"actions": ["create"], "after_unknown": {}, "after": {"yaml_body": "apiVersion: kueue.x-k8s.io/v1beta1\nkind: ClusterQueue\nmetadata: {name: was}\nspec: {cohort: c}\n"}}},
+	  {"address": "kubernetes_manifest.wrong", "mode": "managed", "type": "kubernetes_manifest", "change": {"actions": ["create"], "after_unknown": {}, "after":
+	   {"manifest": {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ClusterQueue", "metadata": {"name": "wrong"}, "spec": {"cohort": "c"}}}}}
+	]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"with ClusterQueue",
+		`skipped kubernetes_manifest.wrong: ClusterQueue wrong: unknown field "spec.cohort": it is spec.cohortName in kueue.x-k8s.io/v1beta2; rename it, or write apiVersion: kueue.x-k8s.io/v1beta1`,
+	}
+	if got := outline(contents); !slices.Equal(got, want) {
+		t.Errorf("got:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
