@@ -3,7 +3,7 @@
 //
 // It guarantees that a scenario which Parse returns can be simulated: everything that is named is there, nothing
 // contradicts itself, sizes and times are within bounds; and that errors are reported with file, line and column,
-// before much memory is used. How the queues' objects are written is Kueue's own API, and its rules are those of
+// before much memory is used. The specs of the queues' objects are those of Kueue's v1beta2, and their rules are those of
 // package kueue/validation.
 package scenariofile
 
