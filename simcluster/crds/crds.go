@@ -26,7 +26,7 @@ const (
 	servePause    = 10 * time.Millisecond
 )
 
-// InstallKueue installs the definitions of Kueue's kinds that are ours and returns when they are served.
+// InstallKueue installs the definitions of Kueue's kinds that this project reads, and returns when they are served.
 func InstallKueue(ctx context.Context, admin *rest.Config) error {
 	definitions, err := crd.Objects()
 	if err != nil {
