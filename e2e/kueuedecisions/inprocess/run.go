@@ -3,7 +3,6 @@ package inprocess
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -175,30 +174,21 @@ func (r *run) setUp(s *conformance.Scenario) error {
 		}
 	}
 	for _, t := range s.Topologies {
-		topology := &kueue.Topology{ObjectMeta: metav1.ObjectMeta{Name: t.Name}}
-		if err := convert(t.Spec, &topology.Spec); err != nil {
-			return err
-		}
+		topology := &kueue.Topology{ObjectMeta: metav1.ObjectMeta{Name: t.Name}, Spec: t.Spec}
 		if err := r.client.Create(r.ctx, topology.DeepCopy()); err != nil {
 			return err
 		}
 		r.cache.AddOrUpdateTopology(log, topology)
 	}
 	for _, f := range s.Flavors {
-		flavor := &kueue.ResourceFlavor{ObjectMeta: metav1.ObjectMeta{Name: f.Name}}
-		if err := convert(f.Spec, &flavor.Spec); err != nil {
-			return err
-		}
+		flavor := &kueue.ResourceFlavor{ObjectMeta: metav1.ObjectMeta{Name: f.Name}, Spec: f.Spec}
 		if err := r.client.Create(r.ctx, flavor.DeepCopy()); err != nil {
 			return err
 		}
 		r.cache.AddOrUpdateResourceFlavor(log, flavor)
 	}
 	for _, c := range s.Cohorts {
-		cohort := &kueue.Cohort{ObjectMeta: metav1.ObjectMeta{Name: c.Name}}
-		if err := convert(c.Spec, &cohort.Spec); err != nil {
-			return err
-		}
+		cohort := &kueue.Cohort{ObjectMeta: metav1.ObjectMeta{Name: c.Name}, Spec: c.Spec}
 		if err := r.client.Create(r.ctx, cohort.DeepCopy()); err != nil {
 			return err
 		}
@@ -232,10 +222,7 @@ func (r *run) setUp(s *conformance.Scenario) error {
 
 // addQueue creates a ClusterQueue with the defaults of its definition.
 func (r *run) addQueue(q conformance.ClusterQueue) error {
-	queue := &kueue.ClusterQueue{ObjectMeta: metav1.ObjectMeta{Name: q.Name}}
-	if err := convert(q.Spec, &queue.Spec); err != nil {
-		return err
-	}
+	queue := &kueue.ClusterQueue{ObjectMeta: metav1.ObjectMeta{Name: q.Name}, Spec: *q.Spec.DeepCopy()}
 	spec := &queue.Spec
 	if spec.NamespaceSelector == nil {
 		spec.NamespaceSelector = &metav1.LabelSelector{}
@@ -509,13 +496,4 @@ func (r *run) stopJob(name types.NamespacedName) error {
 		workload.UnsetQuotaReservationWithCondition(wl, kueue.WorkloadPending, evicted.Message, r.clock.Now()) //nolint:staticcheck // as Kueue does by default
 		return true, nil
 	})
-}
-
-// convert makes one of Kueue's types of ours, which have the same fields in the API.
-func convert(from, to any) error {
-	text, err := json.Marshal(from)
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(text, to)
 }

@@ -105,12 +105,8 @@ func (r *run) submit(w *conformance.Workload) error {
 		wl.Annotations[workloadslicing.WorkloadSliceReplacementFor] = namespace + "/" + w.Replaces
 	}
 	for _, s := range w.Sets() {
-		var request *kueue.PodSetTopologyRequest
-		if err := convert(s.TopologyRequest, &request); err != nil {
-			return err
-		}
 		wl.Spec.PodSets = append(wl.Spec.PodSets, kueue.PodSet{
-			Name: kueue.NewPodSetReference(s.SetName), Count: s.Count, MinCount: s.MinCount, TopologyRequest: request,
+			Name: kueue.NewPodSetReference(s.SetName), Count: s.Count, MinCount: s.MinCount, TopologyRequest: s.TopologyRequest.DeepCopy(),
 			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 				RestartPolicy: corev1.RestartPolicyNever, NodeSelector: s.NodeSelector, Tolerations: s.Tolerations, Affinity: s.Affinity,
 				Containers: []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{Requests: s.Requests}}},
