@@ -116,7 +116,7 @@ func fill(v reflect.Value) {
 		*at = metav1.NewTime(time.Date(2026, 11, 21, 10, 4, 7, 0, time.UTC).Local())
 		return
 	case *metav1.FieldsV1:
-		at.Raw = []byte("{}")
+		at.SetRawBytes([]byte("{}"))
 		return
 	case *intstr.IntOrString:
 		*at = intstr.FromInt32(1)
