@@ -167,9 +167,13 @@ spec:
 		}
 		return nil
 	})
-	if used := u.field("clusterqueues", "", "research", "status", "admittedWorkloads"); used != int64(1) {
-		t.Errorf("the queue has admitted %v workloads, want the TrainJob", used)
-	}
+	// Kueue writes the status of a queue after it has admitted a workload.
+	waitFor(t, "the queue has admitted the TrainJob", func() error {
+		if admitted := u.field("clusterqueues", "", "research", "status", "admittedWorkloads"); admitted != int64(1) {
+			return fmt.Errorf("it has admitted %v workloads", admitted)
+		}
+		return nil
+	})
 }
 
 // A user works on a cluster with manifests, as with kubectl.
