@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	controllerconstants "sigs.k8s.io/kueue/pkg/controller/constants"
 	podconstants "sigs.k8s.io/kueue/pkg/controller/jobs/pod/constants"
 )
 
@@ -98,7 +97,7 @@ func PodReason(pod *corev1.Pod, events []corev1.Event) string {
 func pending(pod *corev1.Pod, events []corev1.Event) string {
 	if gates := pod.Spec.SchedulingGates; len(gates) > 0 {
 		if gates[0].Name == podconstants.SchedulingGateName {
-			return fmt.Sprintf("is queued: Kueue has not admitted it to queue %s yet", pod.Labels[controllerconstants.QueueLabel])
+			return fmt.Sprintf("is queued: Kueue has not admitted it to queue %s yet", pod.Labels[queueNameLabel])
 		}
 		return fmt.Sprintf("waits for scheduling gate %q to be removed", gates[0].Name)
 	}

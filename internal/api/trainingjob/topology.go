@@ -9,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
-	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 )
 
 // Topology is where the pods of one workload run, relative to each other: a request to Kueue's topology-aware
@@ -30,6 +29,18 @@ var anyPlace = Topology{Unconstrained: true}
 // coreGroup joins the pod sets of the master and of the minimum workers, which Kueue places in one domain then.
 const coreGroup = "core"
 
+// Kueue's annotations that request a topology, which its package v1beta2 has too; a test compares them.
+const (
+	requiredTopology      = queueLabelPrefix + "podset-required-topology"
+	preferredTopology     = queueLabelPrefix + "podset-preferred-topology"
+	unconstrainedTopology = queueLabelPrefix + "podset-unconstrained-topology"
+	sliceConstraints      = queueLabelPrefix + "podset-slice-required-topology-constraints"
+	sliceRequiredTopology = queueLabelPrefix + "podset-slice-required-topology"
+	sliceSize             = queueLabelPrefix + "podset-slice-size"
+	podSetGroup           = queueLabelPrefix + "podset-group-name"
+	podIndexLabel         = queueLabelPrefix + "pod-group-pod-index-label"
+)
+
 // Annotations request the topology for the pods of a template; none for nil.
 func (t *Topology) Annotations() map[string]string {
 	if t == nil {
@@ -38,15 +49,15 @@ func (t *Topology) Annotations() map[string]string {
 	annotations := map[string]string{}
 	switch {
 	case t.Required != "":
-		annotations[kueue.PodSetRequiredTopologyAnnotation] = t.Required
+		annotations[requiredTopology] = t.Required
 	case t.Preferred != "":
-		annotations[kueue.PodSetPreferredTopologyAnnotation] = t.Preferred
+		annotations[preferredTopology] = t.Preferred
 	case t.Unconstrained:
-		annotations[kueue.PodSetUnconstrainedTopologyAnnotation] = "true"
+		annotations[unconstrainedTopology] = "true"
 	}
 	if t.SliceRequired != "" {
-		annotations[kueue.PodSetSliceRequiredTopologyAnnotation] = t.SliceRequired
-		annotations[kueue.PodSetSliceSizeAnnotation] = strconv.Itoa(t.SliceSize)
+		annotations[sliceRequiredTopology] = t.SliceRequired
+		annotations[sliceSize] = strconv.Itoa(t.SliceSize)
 	}
 	return annotations
 }
@@ -62,11 +73,11 @@ func (t *Topology) joinsMaster() bool {
 func (t *Topology) OfCore(role string) map[string]string {
 	switch {
 	case t.joinsMaster():
-		return merge(t.Annotations(), map[string]string{kueue.PodSetGroupName: coreGroup})
+		return merge(t.Annotations(), map[string]string{podSetGroup: coreGroup})
 	case t != nil && role == RoleMaster:
 		return anyPlace.Annotations()
 	case t != nil && t.SliceRequired != "": // workers of successive numbers are one slice
-		return merge(t.Annotations(), map[string]string{kueue.PodGroupPodIndexLabelAnnotation: completionIndex})
+		return merge(t.Annotations(), map[string]string{podIndexLabel: completionIndex})
 	default:
 		return t.Annotations()
 	}
@@ -90,9 +101,9 @@ func withRequest(annotations, request map[string]string) map[string]string {
 
 // topologyAnnotations are all that make a request.
 var topologyAnnotations = []string{
-	kueue.PodSetRequiredTopologyAnnotation, kueue.PodSetPreferredTopologyAnnotation, kueue.PodSetUnconstrainedTopologyAnnotation,
-	kueue.PodSetSliceRequiredTopologyAnnotation, kueue.PodSetSliceSizeAnnotation, kueue.PodSetSliceRequiredTopologyConstraintsAnnotation,
-	kueue.PodSetGroupName,
+	requiredTopology, preferredTopology, unconstrainedTopology,
+	sliceRequiredTopology, sliceSize, sliceConstraints,
+	podSetGroup,
 }
 
 // OwnTopologyAnnotation is the first of a pod's annotations, in order, that says what attribute topology says too; ""

@@ -5,7 +5,24 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+	controllerconstants "sigs.k8s.io/kueue/pkg/controller/constants"
 )
+
+func TestTheLabelsAndAnnotationsOfAQueueAndATopologyAreKueues(t *testing.T) {
+	for ours, theirs := range map[string]string{
+		queueNameLabel: controllerconstants.QueueLabel, workloadClassLabel: controllerconstants.WorkloadPriorityClassLabel,
+		requiredTopology: kueue.PodSetRequiredTopologyAnnotation, preferredTopology: kueue.PodSetPreferredTopologyAnnotation,
+		unconstrainedTopology: kueue.PodSetUnconstrainedTopologyAnnotation, sliceRequiredTopology: kueue.PodSetSliceRequiredTopologyAnnotation,
+		sliceSize: kueue.PodSetSliceSizeAnnotation, sliceConstraints: kueue.PodSetSliceRequiredTopologyConstraintsAnnotation,
+		podSetGroup: kueue.PodSetGroupName, podIndexLabel: kueue.PodGroupPodIndexLabelAnnotation,
+	} {
+		if ours != theirs {
+			t.Errorf("%s, not %s", ours, theirs)
+		}
+	}
+}
 
 // racked puts a definition under a queue, with a topology.
 func racked(d *Definition, t Topology) {

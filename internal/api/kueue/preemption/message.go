@@ -1,19 +1,16 @@
 // Package preemption knows the sentences in which Kueue reports preemptions.
 package preemption
 
-import (
-	"regexp"
+import "regexp"
 
-	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
-)
-
-// Texts say a reason of Preempted as Kueue's message does.
+// Texts say a reason of Preempted as Kueue's message does. The reasons are those of its package v1beta2, which would register all
+// types of the API in the image of every worker.
 func Texts() map[string]string {
 	return map[string]string{
-		kueue.InClusterQueueReason:                "prioritization in the ClusterQueue",
-		kueue.InCohortReclamationReason:           "reclamation within the cohort",
-		kueue.InCohortFairSharingReason:           "Fair Sharing within the cohort",
-		kueue.InCohortReclaimWhileBorrowingReason: "reclamation within the cohort while borrowing",
+		"InClusterQueue":                "prioritization in the ClusterQueue",
+		"InCohortReclamation":           "reclamation within the cohort",
+		"InCohortFairSharing":           "Fair Sharing within the cohort",
+		"InCohortReclaimWhileBorrowing": "reclamation within the cohort while borrowing",
 	}
 }
 
