@@ -20,14 +20,7 @@ type maker func(d *drawing, name, queue string, pods int, cpu, class string) []*
 
 // queuedObjects is one queue, or two of a cohort, with objects that hold or wait for quota, and planned ones.
 func (d *drawing) queuedObjects(makes maker) {
-	cohort, names := "", []string{d.name("queue")}
-	if d.oneIn(3) {
-		cohort = "cohort"
-		names = append(names, d.name("queue"))
-	}
-	for _, name := range names {
-		d.queue(name, cohort, one(d, 3, 6, 9, 12))
-	}
+	names := d.oneOrTwoQueues(3)
 	for range d.IntN(4) {
 		pods := min(1+d.IntN(3), d.room)
 		if pods <= 0 {

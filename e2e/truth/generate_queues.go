@@ -20,16 +20,22 @@ var queueFeatures = []feature{
 
 const queueLabel = "kueue.x-k8s.io/queue-name"
 
-// queues puts planned Jobs, and perhaps others, into queues.
-func (d *drawing) queues() {
+// oneOrTwoQueues makes a queue, or, once in n times, two of a cohort. It returns their names.
+func (d *drawing) oneOrTwoQueues(n int) []string {
 	cohort, names := "", []string{d.name("queue")}
-	if d.oneIn(2) {
+	if d.oneIn(n) {
 		cohort = "cohort"
 		names = append(names, d.name("queue"))
 	}
 	for _, name := range names {
 		d.queue(name, cohort, one(d, 3, 6, 9, 12))
 	}
+	return names
+}
+
+// queues puts planned Jobs, and perhaps others, into queues.
+func (d *drawing) queues() {
+	names := d.oneOrTwoQueues(2)
 	var made []*unstructured.Unstructured
 	for range d.IntN(4) {
 		pods := min(1+d.IntN(3), d.room)
