@@ -168,7 +168,7 @@ func (f *forecasts) otherPlanned(job forecast.Job) (before []forecast.Job, uncou
 }
 
 func notCounted(name string) forecast.Reason {
-	return forecast.Reason{Code: forecast.PlannedUnknown, Object: name, Text: name + " is planned before it, not known until apply, and not counted"}
+	return forecast.NewReason(forecast.PlannedUnknown, name, name+" is planned before it, not known until apply, and not counted")
 }
 
 // withTimeBudget returns a context with the time that is left for all forecasts of the process to wait for the cluster.

@@ -79,10 +79,10 @@ func (a request) report(ctx context.Context, client *cluster.Client) report.Repo
 			jobs = append(jobs, job.Job)
 			continue
 		}
-		unknown = append(unknown, forecast.Reason{Code: forecast.PlannedUnknown, Object: job.Address, Text: job.Address + " is not known until apply; the forecast ignores it"})
+		unknown = append(unknown, forecast.NewReason(forecast.PlannedUnknown, job.Address, job.Address+" is not known until apply; the forecast ignores it"))
 	}
 	for _, skipped := range a.skipped {
-		unknown = append(unknown, forecast.Reason{Code: forecast.PlannedUnknown, Text: skipped + "; the forecast ignores it"})
+		unknown = append(unknown, forecast.NewReason(forecast.PlannedUnknown, "", skipped+"; the forecast ignores it"))
 	}
 	forecasts := func(s *forecast.Snapshot) []forecast.Answer { return forecast.All(s, jobs) }
 	on := a.on

@@ -18,9 +18,7 @@ func (a Answer) or(b Answer) Answer {
 		}
 	}
 	for _, reason := range b.Approximate {
-		if !slices.Contains(a.Approximate, reason) {
-			merged.Approximate = append(slices.Clip(merged.Approximate), reason)
-		}
+		merged.Approximate = withReason(merged.Approximate, reason)
 	}
 	for _, name := range b.NeedsConfigMaps {
 		if !slices.Contains(a.NeedsConfigMaps, name) {
@@ -29,6 +27,7 @@ func (a Answer) or(b Answer) Answer {
 	}
 	merged.Replacements = slices.Concat(a.Replacements, b.Replacements)
 	merged.Choices = a.Choices + b.Choices
+	merged.Stops = Range{min(a.Stops.Min, b.Stops.Min), max(a.Stops.Max, b.Stops.Max)}
 	if a.Estimate == nil || b.Estimate != nil && b.Estimate.At.After(a.Estimate.At) {
 		merged.Estimate = b.Estimate
 	}

@@ -1,87 +1,158 @@
 package forecast
 
 import (
+	"encoding/json"
 	"slices"
-
-	corev1 "k8s.io/api/core/v1"
-
-	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler"
-	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
 )
 
-// anyPod reports whether any pod of the forecast job meets a condition.
-func (f *forecast) anyPod(kind func(*corev1.Pod) bool) bool {
-	for _, stage := range f.jobs[f.number].Stages {
-		for _, part := range stage {
-			if slices.ContainsFunc(part.Pods, func(pod Pod) bool { return kind(pod.Pod) }) {
-				return true
-			}
-		}
-	}
-	return false
-}
+// Claim is a statement that an answer makes, or a set of them. Each is certain or has its own reasons for not being so:
+// that the scheduler chooses freely among 500 equal nodes leaves open where a pod starts, and not whom it evicts.
+type Claim uint8
 
-// hasClaims reports whether a pod has volume claims.
-func hasClaims(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil })
-}
+// The claims of an answer.
+const (
+	ClaimOutcome   Claim = 1 << iota // it fits, preempts, waits, or can never run
+	ClaimEvictions                   // which pods and workloads stop for it, or how many of which, and what becomes of them
+	ClaimPlacement                   // the nodes of its pods
+	ClaimStart                       // when its pods start, and after whom
+	ClaimQueue                       // what its queue decides, and its position
+)
 
-// unoffered reports whether a pod requests a resource that no node offers through a device plugin.
-func (f *forecast) unoffered(pod *corev1.Pod) bool {
-	for name := range scheduler.PodRequests(&pod.Spec) {
-		if !slices.ContainsFunc(f.snapshot.Nodes, func(node *corev1.Node) bool { _, has := node.Status.Allocatable[name]; return has }) {
-			return true
-		}
-	}
-	return false
-}
+const (
+	everyClaim  = ClaimOutcome | ClaimEvictions | ClaimPlacement | ClaimStart | ClaimQueue
+	beyondQueue = everyClaim &^ ClaimQueue // what follows once the queue has decided
+	// gatedClaims are those that gates ask about: will it run, and does it hurt anybody?
+	gatedClaims = ClaimOutcome | ClaimEvictions
+)
 
-// claimNames are the claims of a pod, which distinguish it from other pods of its part.
-func claimNames(pod *corev1.Pod) (names []string) {
-	for i := range pod.Spec.Volumes {
-		if claim := pod.Spec.Volumes[i].PersistentVolumeClaim; claim != nil {
-			names = append(names, claim.ClaimName)
+var claimWords = []string{"outcome", "evictions", "placement", "start", "queue"}
+
+// Names are the claims of a set, as programs read them.
+func (c Claim) Names() []string {
+	names := []string{}
+	for i, name := range claimWords {
+		if c&(1<<i) != 0 {
+			names = append(names, name)
 		}
 	}
 	return names
 }
 
-// volumeHosts are the values that volumes select nodes by, which may include names of nodes.
-func volumeHosts(volumes []*corev1.PersistentVolume) (values []string) {
-	for _, pv := range volumes {
-		if pv.Spec.NodeAffinity == nil || pv.Spec.NodeAffinity.Required == nil {
-			continue
-		}
-		for _, term := range pv.Spec.NodeAffinity.Required.NodeSelectorTerms {
-			for _, e := range slices.Concat(term.MatchExpressions, term.MatchFields) {
-				values = append(values, e.Values...)
-			}
+// MarshalJSON writes the names.
+func (c Claim) MarshalJSON() ([]byte, error) { return json.Marshal(c.Names()) }
+
+// UnmarshalJSON reads the names; it passes over those that it does not know.
+func (c *Claim) UnmarshalJSON(text []byte) error {
+	var names []string
+	if err := json.Unmarshal(text, &names); err != nil {
+		return err
+	}
+	*c = 0
+	for i, name := range claimWords {
+		if slices.Contains(names, name) {
+			*c |= 1 << i
 		}
 	}
-	return values
+	return nil
 }
 
-// shareClaims reports whether two of the pods use the same claim of devices or of a volume: where the first of them starts
-// decides which nodes the claim allows the other.
-func shareClaims(pods []*placement.Pod) bool {
-	type claim struct{ kind, namespace, name string }
-	used := map[claim]bool{}
-	uses := func(c claim) (before bool) {
-		before, used[c] = used[c], true
-		return before
+// Certainty is whether a claim is certain: if the cluster does not change after the snapshot, what happens is what the
+// answer says, or one of the alternatives that it names.
+type Certainty struct {
+	Certain bool `json:"certain"`
+	// Reasons are the codes of the reasons why it is not, each once.
+	Reasons []ReasonCode `json:"reasons,omitempty"`
+}
+
+// Claims are the certainties of an answer's claims.
+type Claims struct {
+	Outcome   Certainty  `json:"outcome"`
+	Evictions Evicted    `json:"evictions"`
+	Placement Certainty  `json:"placement"`
+	Start     Certainty  `json:"start"`
+	Queue     *Certainty `json:"queue,omitempty"` // nil for a job without a queue
+}
+
+// Evicted is the claim about the pods of others that stop for a job.
+type Evicted struct {
+	Certainty
+	// Pods is how many.
+	Pods Range `json:"pods"`
+	// HighestPriority is the highest priority among them, candidates included; nil if there are none.
+	HighestPriority *int32 `json:"highest_priority,omitempty"`
+	// Choice is how many of which candidates the scheduler chooses, besides those that are certain; nil without candidates.
+	Choice *Choice `json:"choice,omitempty"`
+}
+
+// Range is a number of pods, from the fewest to the most that are possible.
+type Range struct {
+	Min int `json:"min"`
+	Max int `json:"max"`
+}
+
+// Choice is that the scheduler chooses so many of some pods, which are namespace/name.
+type Choice struct {
+	Choose Range    `json:"choose"`
+	Of     []string `json:"of"`
+}
+
+// Claims returns the certainties of the answer's claims.
+func (a Answer) Claims() Claims {
+	claims := Claims{
+		Outcome: a.certainty(ClaimOutcome), Placement: a.certainty(ClaimPlacement), Start: a.certainty(ClaimStart), Evictions: a.evicted(),
 	}
-	for _, pod := range pods {
-		object := pod.Object()
-		for _, name := range claimNames(object) {
-			if uses(claim{"PersistentVolumeClaim", object.Namespace, name}) {
-				return true
-			}
-		}
-		for _, c := range object.Spec.ResourceClaims {
-			if c.ResourceClaimName != nil && uses(claim{"ResourceClaim", object.Namespace, *c.ResourceClaimName}) {
-				return true
-			}
+	if len(a.Queues) > 0 {
+		of := a.certainty(ClaimQueue)
+		claims.Queue = &of
+	}
+	return claims
+}
+
+func (a Answer) certainty(of Claim) Certainty {
+	codes := a.codes(of)
+	return Certainty{Certain: len(codes) == 0, Reasons: codes}
+}
+
+// codes are those of the reasons that undermine any of some claims, each once.
+func (a Answer) codes(of Claim) (codes []ReasonCode) {
+	for _, reason := range a.Approximate {
+		if reason.undermines(of) && !slices.Contains(codes, reason.Code) {
+			codes = append(codes, reason.Code)
 		}
 	}
-	return false
+	return codes
+}
+
+func (a Answer) evicted() Evicted {
+	claim := Evicted{Certainty: a.certainty(ClaimEvictions), Pods: a.Stops}
+	certain, of := 0, []string{}
+	for _, e := range a.Evicts {
+		if e.Own {
+			continue
+		}
+		if claim.HighestPriority == nil || *claim.HighestPriority < e.Priority {
+			priority := e.Priority
+			claim.HighestPriority = &priority
+		}
+		switch {
+		case e.Certain:
+			certain += e.count()
+		case e.Workload:
+			of = append(of, e.Pods...)
+		default:
+			of = append(of, e.what())
+		}
+	}
+	if len(of) > 0 {
+		claim.Choice = &Choice{Choose: Range{max(0, a.Stops.Min-certain), max(0, a.Stops.Max-certain)}, Of: of}
+	}
+	return claim
+}
+
+// count is the number of pods that stop.
+func (e Eviction) count() int {
+	if e.Workload {
+		return len(e.Pods)
+	}
+	return 1
 }

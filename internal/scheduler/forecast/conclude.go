@@ -35,7 +35,7 @@ func (f *forecast) conclude(runs []*run) Answer {
 	a.Queues = f.queueStatuses(number)
 	a.Pods = f.podForecasts(runs, number)
 	a.Alike = f.alike(a.Pods, number)
-	a.Evicts, a.MaySpareAll = f.evictions(runs, number, needs)
+	a.Evicts, a.MaySpareAll, a.Stops = f.evictions(runs, number, needs)
 	f.applyDeadline(runs, &a, job)
 	a.Outcome = a.outcome()
 	if version := placement.Untested(f.snapshot.Version); version != "" {
@@ -48,13 +48,13 @@ func (f *forecast) conclude(runs []*run) Answer {
 	f.noteOverlaps(runs)
 	for _, r := range runs {
 		if r.cut {
-			f.notes.add(TooManyChoices, "", "there are more equal choices, or orders of events, than were followed to the end (%d)", len(runs))
+			f.notes.addAbout(f.open(), TooManyChoices, "", "there are more equal choices, or orders of events, than were followed to the end (%d)", len(runs))
 			break
 		}
 	}
 	if slices.ContainsFunc(runs, func(r *run) bool { return len(r.lost) > 0 }) {
 		for _, text := range f.overlooked {
-			f.notes.add(TooManyChoices, "", "%s", text)
+			f.notes.addAbout(f.open(), TooManyChoices, "", "%s", text)
 		}
 	}
 	f.noteExisting(a, job)
@@ -65,7 +65,7 @@ func (f *forecast) conclude(runs []*run) Answer {
 	f.noteAdopted(runs, job)
 	for _, r := range runs {
 		if open := r.cluster.OpenVolumes(); open != "" {
-			f.notes.add(TooManyChoices, "PersistentVolume", "%s", open)
+			f.notes.addAbout(beyondQueue, TooManyChoices, "PersistentVolume", "%s", open)
 			break
 		}
 	}
@@ -196,7 +196,7 @@ func (f *forecast) notePlannedBudgets(a Answer) {
 		return
 	}
 	for _, name := range f.snapshot.PlannedBudgets {
-		f.notes.add(PlannedUnknown, "PodDisruptionBudget "+name, "PodDisruptionBudget %s is planned, and how many disruptions it allows is not known yet", name)
+		f.notes.addAbout(beyondQueue&^ClaimOutcome, PlannedUnknown, "PodDisruptionBudget "+name, "PodDisruptionBudget %s is planned, and how many disruptions it allows is not known yet", name)
 	}
 }
 
@@ -214,11 +214,11 @@ func (f *forecast) noteUnread(a Answer, job Job) {
 		case unread.Kind.ofVolumes() && f.anyPod(hasClaims):
 			f.notes.add(NotAllRead, string(unread.Kind), "%ss could not be read (%s), which decide where its pods can have their volumes", unread.Kind, unread.Verb)
 		case unread.Kind == Services && slices.ContainsFunc(a.Pods, func(p PodForecast) bool { return len(p.Nodes) > 0 && p.spread }):
-			f.notes.add(NotAllRead, string(unread.Kind), "Services could not be read (%s), by which pods without spread constraints are spread", unread.Verb)
+			f.notes.addAbout(f.open(), NotAllRead, string(unread.Kind), "Services could not be read (%s), by which pods without spread constraints are spread", unread.Verb)
 		case slices.ContainsFunc(a.Evicts, func(e Eviction) bool { return dependsOn(e, unread.Kind) }):
-			f.notes.add(NotAllRead, string(unread.Kind), "%ss could not be read (%s), which decide what becomes of evicted pods", unread.Kind, unread.Verb)
+			f.notes.addAbout(beyondQueue&^ClaimOutcome, NotAllRead, string(unread.Kind), "%ss could not be read (%s), which decide what becomes of evicted pods", unread.Kind, unread.Verb)
 		case unread.Kind == Budgets && slices.ContainsFunc(a.Evicts, func(e Eviction) bool { return !e.Workload }):
-			f.notes.add(NotAllRead, string(unread.Kind), "PodDisruptionBudgets could not be read (%s), and may spare some of the victims", unread.Verb)
+			f.notes.addAbout(beyondQueue&^ClaimOutcome, NotAllRead, string(unread.Kind), "PodDisruptionBudgets could not be read (%s), and may spare some of the victims", unread.Verb)
 		case unread.Kind == Namespaces && len(a.Queues) > 0 && f.queues != nil:
 			queue := f.queues.objects.clusterQueueOf(job.Namespace, a.Queues[0].Queue)
 			if queue != nil && queue.Spec.NamespaceSelector != nil && len(queue.Spec.NamespaceSelector.MatchLabels)+len(queue.Spec.NamespaceSelector.MatchExpressions) > 0 {

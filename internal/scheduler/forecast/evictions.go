@@ -11,8 +11,8 @@ import (
 )
 
 // evictions are the pods and workloads that stop for the job in any run. Those of the first run come first. none is
-// true if there is a run in which none of the uncertain ones stops.
-func (f *forecast) evictions(runs []*run, job int, needs map[types.NamespacedName]bool) (all []Eviction, none bool) {
+// true if there is a run in which none of the uncertain ones stops, and stops is how many pods of others stop.
+func (f *forecast) evictions(runs []*run, job int, needs map[types.NamespacedName]bool) (all []Eviction, none bool, stops Range) {
 	for _, step := range f.steps {
 		for _, r := range step.admissions {
 			for _, e := range r.evicted {
@@ -65,10 +65,25 @@ func (f *forecast) evictions(runs []*run, job int, needs map[types.NamespacedNam
 			all[at].Certain = times[at] == len(runs) && (!cut || !chosen[at]) && !spared[at]
 		}
 	}
-	for _, r := range runs {
+	for i, r := range runs {
 		none = none || !slices.ContainsFunc(r.lost, func(v victim) bool { return v.job == job && !v.queue && !all[seen[v.pod]].Certain })
+		count := 0
+		for _, v := range r.lost {
+			if v.job == job && !v.queue && !all[seen[v.pod]].Own {
+				count++
+			}
+		}
+		if i == 0 {
+			stops = Range{count, count}
+		}
+		stops = Range{min(stops.Min, count), max(stops.Max, count)}
 	}
-	return all, none
+	for _, e := range all {
+		if e.Workload && !e.Own {
+			stops.Min, stops.Max = stops.Min+len(e.Pods), stops.Max+len(e.Pods)
+		}
+	}
+	return all, none, stops
 }
 
 // possible are the pods that may stop for a job besides the victims of its runs: by choices that the forecast did not
@@ -83,7 +98,7 @@ func (f *forecast) possible(r *run, job int) []victim {
 			switch {
 			case slices.ContainsFunc(found, func(o victim) bool { return o.pod == other.pod }):
 			case len(found) == maxPossible:
-				f.notes.add(TooManyChoices, "", "more pods are equal to the scheduler than are named (%d)", maxPossible)
+				f.notes.addAbout(ClaimEvictions, TooManyChoices, "", "more pods are equal to the scheduler than are named (%d)", maxPossible)
 				return found
 			default:
 				found = append(found, other)

@@ -13,6 +13,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -135,6 +136,8 @@ type forecast struct {
 	offered map[*placement.Pod]bool
 	// barredPods are pods whose controllers may not, or may, create them again: see barred.
 	barredPods map[*corev1.Pod]bool
+	// settled is settles, computed on first use, when the steps are known.
+	settled func() bool
 	// overlooked are sentences about pending pods that are not tried where room becomes free.
 	overlooked []string
 }
@@ -164,6 +167,7 @@ func newForecast(s *Snapshot, jobs []Job) *forecast {
 	if len(gone) > 0 {
 		f.pods = slices.DeleteFunc(slices.Clone(s.Pods), func(pod *corev1.Pod) bool { return gone[pod.UID] })
 	}
+	f.settled = sync.OnceValue(f.settles)
 	namespaces := f.namespaces()
 	f.cluster = placement.New(placement.Snapshot{
 		Nodes: s.Nodes, Pods: f.pods, PDBs: s.Budgets, Namespaces: namespaces, PriorityClasses: s.PriorityClasses,

@@ -47,12 +47,13 @@ func (a Answer) Refusals(accepted ...ReasonCode) []string {
 	return reasons
 }
 
-// Unaccepted returns, without repetition, the reason codes of an approximate answer that are not accepted.
+// Unaccepted returns, without repetition, the codes of the reasons that are not accepted and for which the outcome or the
+// evictions are uncertain. What leaves open only where and when pods start is no objection.
 func (a Answer) Unaccepted(accepted ...ReasonCode) []string {
 	var codes []string
-	for _, reason := range a.Approximate {
-		if code := string(reason.Code); !slices.Contains(accepted, reason.Code) && !slices.Contains(codes, code) {
-			codes = append(codes, code)
+	for _, code := range a.codes(gatedClaims) {
+		if !slices.Contains(accepted, code) {
+			codes = append(codes, string(code))
 		}
 	}
 	return codes

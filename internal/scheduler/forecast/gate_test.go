@@ -13,7 +13,7 @@ func TestAGateRefusesWhatEvictsOrMayEvictOthersNeverRunsOrIsNotCertain(t *testin
 	queued := forecast.Eviction{Namespace: "default", Name: "queued", Workload: true, Certain: true}
 	own := forecast.Eviction{Namespace: "default", Name: "own", Own: true, Certain: true}
 	many := slices.Repeat([]forecast.Eviction{victim}, 7)
-	code := forecast.Reason{Code: "not-modelled"}
+	code := forecast.NewReason(forecast.NotModelled, "", "")
 	for name, c := range map[string]struct {
 		answer   forecast.Answer
 		accepted []forecast.ReasonCode

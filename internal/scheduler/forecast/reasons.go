@@ -9,6 +9,8 @@ import (
 type Reason struct {
 	// Code is stable: gates select the reasons that they accept by it.
 	Code ReasonCode `json:"code"`
+	// Claims are those that it undermines.
+	Claims Claim `json:"claims"`
 	// Object is the subject of the reason, "PodDisruptionBudget", "ClusterQueue team-a"; "" for the forecast itself.
 	Object string `json:"object,omitempty"`
 	Text   string `json:"text"` // a sentence without its full stop
@@ -77,16 +79,50 @@ func codesAsTexts() []string {
 	return texts
 }
 
+// undermined are the claims that a reason undermines, where that is not all of them.
+var undermined = map[ReasonCode]Claim{
+	OtherScheduler: beyondQueue, BoundDirectly: beyondQueue, QuotaOrder: beyondQueue, QuotaMayFree: beyondQueue, PodsNotFound: beyondQueue,
+	OthersAdmitted: beyondQueue, OtherClusters: beyondQueue, UntestedVersion: beyondQueue,
+	// More nodes let start what waits, and evict nobody.
+	MayGrow: ClaimPlacement | ClaimStart, NodesRequested: ClaimPlacement | ClaimStart,
+}
+
+// NewReason is a reason that undermines what its code undermines in general.
+func NewReason(code ReasonCode, object, text string) Reason {
+	claims, special := undermined[code]
+	if !special {
+		claims = everyClaim
+	}
+	return Reason{Code: code, Claims: claims, Object: object, Text: text}
+}
+
+func (r Reason) undermines(any Claim) bool { return r.Claims&any != 0 }
+
 // notes collects, without repetition, the reasons why an answer is approximate.
 type notes struct {
 	reasons []Reason
 }
 
 func (n *notes) add(code ReasonCode, object, format string, args ...any) {
-	reason := Reason{Code: code, Object: object, Text: fmt.Sprintf(format, args...)}
-	if !slices.Contains(n.reasons, reason) {
-		n.reasons = append(n.reasons, reason)
+	n.reasons = withReason(n.reasons, NewReason(code, object, fmt.Sprintf(format, args...)))
+}
+
+// addAbout adds a reason that undermines the given claims.
+func (n *notes) addAbout(claims Claim, code ReasonCode, object, format string, args ...any) {
+	n.reasons = withReason(n.reasons, Reason{Code: code, Claims: claims, Object: object, Text: fmt.Sprintf(format, args...)})
+}
+
+// withReason adds a reason to others; one that is there undermines the claims of both.
+func withReason(reasons []Reason, reason Reason) []Reason {
+	at := slices.IndexFunc(reasons, func(r Reason) bool {
+		return r.Code == reason.Code && r.Object == reason.Object && r.Text == reason.Text
+	})
+	if at < 0 {
+		return append(slices.Clip(reasons), reason)
 	}
+	reasons = slices.Clone(reasons)
+	reasons[at].Claims |= reason.Claims
+	return reasons
 }
 
 // Texts are the reasons' sentences.

@@ -37,10 +37,10 @@ func TestAnAutoscalerIsAReasonWhereAPodWaits(t *testing.T) {
 		want  []forecast.Reason
 	}{
 		"cluster-autoscaler may add a node of the group": {"registry.k8s.io/autoscaling/cluster-autoscaler:v1.36.0", "4", []forecast.Reason{
-			{Code: forecast.MayGrow, Object: "cluster-autoscaler", Text: "cluster-autoscaler may add a node for what waits (pod), to pool-a"},
+			forecast.NewReason(forecast.MayGrow, "cluster-autoscaler", "cluster-autoscaler may add a node for what waits (pod), to pool-a"),
 		}},
 		"so may Karpenter": {"public.ecr.aws/karpenter/controller:1.9.0@sha256:0", "4", []forecast.Reason{
-			{Code: forecast.MayGrow, Object: "karpenter", Text: "karpenter may add a node for what waits (pod), to pool-a"},
+			forecast.NewReason(forecast.MayGrow, "karpenter", "karpenter may add a node for what waits (pod), to pool-a"),
 		}},
 		"it adds none for a pod that starts":        {"registry.k8s.io/autoscaling/cluster-autoscaler:v1.36.0", "3", nil},
 		"a controller of something else is no such": {"example.com/other/controller:1", "4", nil},

@@ -135,11 +135,19 @@ func (a Answer) Text() string {
 	for _, name := range a.Beside {
 		t.line("", fmt.Sprintf("counting %s, planned after it, which may come first", name))
 	}
-	for _, note := range a.Approximate {
-		t.line("", "approximate: "+note.Text)
+	for _, reason := range a.Approximate {
+		t.line("", reason.line())
 	}
 	t.lines = append(t.lines, fmt.Sprintf("Based on the cluster state at %s; nothing is reserved.", clock(a.AsOf)))
 	return strings.Join(t.lines, "\n")
+}
+
+// line is the reason with what it leaves open: all that users ask for, or the times and places of pods alone.
+func (r Reason) line() string {
+	if r.undermines(gatedClaims) {
+		return "approximate: " + r.Text
+	}
+	return "approximate in " + join(r.Claims.Names()) + ": " + r.Text
 }
 
 func (e *Estimate) text(now time.Time) string {

@@ -96,7 +96,7 @@ func (e Entry) outcome() string {
 	switch {
 	case e.Unknown != "":
 		return "not known: " + escape(e.Unknown)
-	case len(e.Approximate) > 0:
+	case len(e.Unaccepted()) > 0:
 		return string(e.Outcome) + " (approximate)"
 	default:
 		return string(e.Outcome)

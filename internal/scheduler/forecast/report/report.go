@@ -85,7 +85,8 @@ func (r Report) JSON(out io.Writer) error {
 			Address string `json:"address,omitempty"`
 			Action  string `json:"action,omitempty"`
 			forecast.Answer
-		}{entry.Address, entry.Action, entry.Answer}
+			Claims forecast.Claims `json:"claims"`
+		}{entry.Address, entry.Action, entry.Answer, entry.Claims()}
 		if entry.Unknown != "" {
 			line = map[string]string{"address": entry.Address, "action": entry.Action, "namespace": entry.Namespace, "name": entry.Name, "unknown": entry.Unknown}
 		}
