@@ -158,18 +158,18 @@ func configAttributes() map[string]schema.Attribute {
 		// Forecasts in plans.
 		"forecast": schema.StringAttribute{
 			MarkdownDescription: "Forecasts of plans for new jobs and tasks: whether a job fits, its position in its queue, and which pods it evicts. `warn` (default) adds a warning, " +
-				"and never fails a plan; `error` fails the plan if another job's pod or workload would be evicted, if a pod can never run, or if there is no exact forecast; " +
+				"and never fails a plan; `error` fails the plan if another job's pod or workload would be evicted, if a pod can never run, or if the outcome or the evictions are not certain; " +
 				"`off` makes no forecasts. See the guide \"Will my job preempt other pods?\".",
 			Optional:   true,
 			Validators: []validator.String{stringvalidator.OneOf(forecastOff, forecastWarn, forecastError)},
 		},
 		"forecast_accepted_reasons": schema.ListAttribute{
-			MarkdownDescription: "Codes of reasons for which a forecast may be approximate with `forecast = \"error\"`, such as `too-many-choices`. None by default. The guide \"Will my job preempt other pods?\" lists the codes.",
+			MarkdownDescription: "Codes of reasons for which the outcome or the evictions may be uncertain with `forecast = \"error\"`, such as `too-many-choices`. None by default. The guide \"Will my job preempt other pods?\" lists the codes.",
 			ElementType:         types.StringType,
 			Optional:            true,
 		},
 		"forecast_timeout": schema.StringAttribute{
-			MarkdownDescription: "Time limit for all forecasts of a plan together; `3s` by default.",
+			MarkdownDescription: "Time limit for all forecasts of a plan together, for reading the cluster and for computing; `10s` by default. A forecast that is cut short says which of its statements are uncertain for that.",
 			Optional:            true,
 		},
 	}

@@ -26,8 +26,8 @@ const (
 	forecastError = "error"
 )
 
-// defaultForecastTimeout bounds what forecasts may cost a plan, however slow or far the cluster is.
-const defaultForecastTimeout = 3 * time.Second
+// defaultForecastTimeout bounds what forecasts may cost a plan, however slow, far or large the cluster is.
+const defaultForecastTimeout = 10 * time.Second
 
 // maxJobsRead bounds how many jobs' own ConfigMaps are read for one forecast.
 const maxJobsRead = 16
@@ -51,7 +51,9 @@ type forecasts struct {
 	uncounted []string       // jobs that were planned and are not known well enough to be counted
 	warned    bool           // the warning that no forecast is possible was given
 	applying  bool           // something is being applied
-	spent     time.Duration  // waiting for the cluster
+	spent     time.Duration  // making forecasts: waiting for the cluster and computing
+	busy      int            // how many callers make forecasts now
+	since     time.Time      // when the first of them began
 }
 
 // sharedRead reads something once for all callers.
@@ -171,19 +173,24 @@ func notCounted(name string) forecast.Reason {
 	return forecast.NewReason(forecast.PlannedUnknown, name, name+" is planned before it, not known until apply, and not counted")
 }
 
-// withTimeBudget returns a context with the time that is left for all forecasts of the process to wait for the cluster.
-// The end of the current plan does not cancel it, as other callers share the reads. The time until done counts.
-func (f *forecasts) withTimeBudget(ctx context.Context) (waiting context.Context, done func()) {
+// withTimeBudget returns a context with the time that is left for all forecasts of the process, to wait for the cluster and
+// to compute. The end of the current plan does not cancel it, as other callers share the reads. The time until done counts,
+// that of several callers at once only once.
+func (f *forecasts) withTimeBudget(ctx context.Context) (within context.Context, done func()) {
 	f.mu.Lock()
-	left := f.timeout - f.spent
-	f.mu.Unlock()
-	waiting, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), left, errLate)
-	began := time.Now()
-	return waiting, func() {
+	defer f.mu.Unlock()
+	if f.busy++; f.busy == 1 {
+		f.since = time.Now()
+	}
+	left := f.timeout - f.spent - time.Since(f.since)
+	within, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), left, errLate)
+	return within, func() {
 		cancel()
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		f.spent += time.Since(began)
+		if f.busy--; f.busy == 0 {
+			f.spent += time.Since(f.since)
+		}
 	}
 }
 
@@ -198,7 +205,11 @@ func (c *connection) forecastPlan(ctx context.Context, before []forecast.Job, pl
 	s = s.With(objects)
 	*planned = c.dryRun(ctx, *planned)
 	job := *planned
-	again := func(s *forecast.Snapshot) []forecast.Answer { return []forecast.Answer{forecast.Run(s, before, job)} }
+	ctx, done := c.forecasts.withTimeBudget(ctx)
+	defer done()
+	again := func(s *forecast.Snapshot) []forecast.Answer {
+		return []forecast.Answer{forecast.Run(ctx, s, before, job)}
+	}
 	answer := again(s)[0]
 	if len(answer.NeedsConfigMaps)+len(answer.Replacements) == 0 {
 		return answer, nil
@@ -207,8 +218,6 @@ func (c *connection) forecastPlan(ctx context.Context, before []forecast.Job, pl
 	if diags.HasError() {
 		return answer, nil
 	}
-	ctx, done := c.forecasts.withTimeBudget(ctx)
-	defer done()
 	known := *s
 	if len(answer.NeedsConfigMaps) > 0 {
 		known.Jobs = map[apitypes.NamespacedName]forecast.TrainingJob{}

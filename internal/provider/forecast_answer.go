@@ -28,6 +28,35 @@ type forecastAnswerModel struct {
 	Codes         types.List   `tfsdk:"approximate_codes"`
 	Starts        types.List   `tfsdk:"starts"`
 	Victims       types.List   `tfsdk:"victims"`
+	Claims        types.Object `tfsdk:"claims"`
+}
+
+// claimsModel is how certain the claims of an answer are.
+type claimsModel struct {
+	Outcome   certaintyModel  `tfsdk:"outcome"`
+	Evictions evictedModel    `tfsdk:"evictions"`
+	Placement certaintyModel  `tfsdk:"placement"`
+	Start     certaintyModel  `tfsdk:"start"`
+	Queue     *certaintyModel `tfsdk:"queue"`
+}
+
+type certaintyModel struct {
+	Certain types.Bool `tfsdk:"certain"`
+	Reasons []string   `tfsdk:"reasons"`
+}
+
+type evictedModel struct {
+	certaintyModel
+	Min             types.Int64  `tfsdk:"min_pods"`
+	Max             types.Int64  `tfsdk:"max_pods"`
+	HighestPriority types.Int64  `tfsdk:"highest_priority"`
+	Choice          *choiceModel `tfsdk:"choice"`
+}
+
+type choiceModel struct {
+	Min types.Int64 `tfsdk:"min"`
+	Max types.Int64 `tfsdk:"max"`
+	Of  []string    `tfsdk:"of"`
 }
 
 type startModel struct {
@@ -60,6 +89,14 @@ var (
 		"kind": types.StringType, "namespace": types.StringType, "name": types.StringType, "node": types.StringType, "priority": types.Int64Type,
 		"job": types.StringType, "job_kind": types.StringType, "outcome": types.StringType, "certain": types.BoolType,
 	}}
+	certaintyType = types.ObjectType{AttrTypes: map[string]attr.Type{"certain": types.BoolType, "reasons": textList}}
+	claimTypes    = map[string]attr.Type{
+		"outcome": certaintyType, "placement": certaintyType, "start": certaintyType, "queue": certaintyType,
+		"evictions": types.ObjectType{AttrTypes: map[string]attr.Type{
+			"certain": types.BoolType, "reasons": textList, "min_pods": types.Int64Type, "max_pods": types.Int64Type, "highest_priority": types.Int64Type,
+			"choice": types.ObjectType{AttrTypes: map[string]attr.Type{"min": types.Int64Type, "max": types.Int64Type, "of": textList}},
+		}},
+	}
 )
 
 // noForecastAnswer is null everywhere: an empty list of victims would mean that the job evicts nothing.
@@ -67,7 +104,7 @@ func noForecastAnswer() forecastAnswerModel {
 	none := types.ListNull(types.StringType)
 	return forecastAnswerModel{
 		Assumed: none, Reasons: none, Approximate: none, Codes: none, Starts: types.ListNull(startType),
-		Victims: types.ListNull(victimType),
+		Victims: types.ListNull(victimType), Claims: types.ObjectNull(claimTypes),
 	}
 }
 
@@ -103,6 +140,9 @@ func forecastAnswerOf(ctx context.Context, a forecast.Answer) (forecastAnswerMod
 		Codes:  list(types.StringType, notNil(a.Unaccepted())),
 		Starts: list(startType, starts), Victims: list(victimType, victims),
 	}
+	claims, more := types.ObjectValueFrom(ctx, claimTypes, claimsOf(a))
+	diags.Append(more...)
+	model.Claims = claims
 	if ahead, waits := a.Ahead(); waits {
 		model.QueuePosition = types.Int64Value(int64(ahead))
 	}
@@ -111,6 +151,34 @@ func forecastAnswerOf(ctx context.Context, a forecast.Answer) (forecastAnswerMod
 		model.ExpectedAt, model.Earliest, model.Latest = at(e.At), at(e.Earliest), at(e.Latest)
 	}
 	return model, diags
+}
+
+func claimsOf(a forecast.Answer) claimsModel {
+	claims := a.Claims()
+	certainty := func(of forecast.Certainty) certaintyModel {
+		reasons := []string{}
+		for _, code := range of.Reasons {
+			reasons = append(reasons, string(code))
+		}
+		return certaintyModel{types.BoolValue(of.Certain), reasons}
+	}
+	integer := func(n int) types.Int64 { return types.Int64Value(int64(n)) }
+	e := claims.Evictions
+	m := claimsModel{
+		Outcome: certainty(claims.Outcome), Placement: certainty(claims.Placement), Start: certainty(claims.Start),
+		Evictions: evictedModel{certaintyModel: certainty(e.Certainty), Min: integer(e.Pods.Min), Max: integer(e.Pods.Max)},
+	}
+	if e.HighestPriority != nil {
+		m.Evictions.HighestPriority = integer(int(*e.HighestPriority))
+	}
+	if e.Choice != nil {
+		m.Evictions.Choice = &choiceModel{integer(e.Choice.Choose.Min), integer(e.Choice.Choose.Max), e.Choice.Of}
+	}
+	if claims.Queue != nil {
+		of := certainty(*claims.Queue)
+		m.Queue = &of
+	}
+	return m
 }
 
 // notNil is an empty list where there is none: it was looked for, and there is nothing.

@@ -96,7 +96,14 @@ func (d *forecastData) Schema(_ context.Context, _ datasource.SchemaRequest, res
 			"reasons":           readTexts("Why pods of the job wait or never run."),
 			"approximate":       readTexts("Reasons why the forecast is approximate and may be wrong."),
 			"approximate_codes": readTexts("The codes of these reasons, each once."),
-			"certain":           readBoolean("True if the forecast is exact, or approximate only for reasons in `accepted_reasons`; null if no forecast was possible."),
+			"certain":           readBoolean("True if the outcome and the evictions are certain, or uncertain only for reasons in `accepted_reasons`; null if no forecast was possible. `claims` has the other statements."),
+			"claims": readObject("How certain each statement of the forecast is: certain means that what happens is what the forecast says, or one of the alternatives that it names, as long as the cluster does not change.", map[string]schema.Attribute{
+				"outcome":   readObject("`outcome`.", certaintyAttributes()),
+				"evictions": readObject("Which pods and workloads of others stop for the job, and what becomes of them.", evictedAttributes()),
+				"placement": readObject("The nodes of its pods.", certaintyAttributes()),
+				"start":     readObject("When its pods start, and which pods must terminate first.", certaintyAttributes()),
+				"queue":     readObject("What its queue decides, and its position; null for a job without a queue.", certaintyAttributes()),
+			}),
 			"starts": readObjects("Outcome for each pod.", map[string]schema.Attribute{
 				"pod":           readText("Name of the pod in `pods`, with a number if there are several."),
 				"state":         readText("`starts`, `waits` (for capacity), `queued` (for quota), `not_created` (it is created only after other pods, which wait, have started) or `never`."),
@@ -118,6 +125,26 @@ func (d *forecastData) Schema(_ context.Context, _ datasource.SchemaRequest, res
 			}),
 		},
 	}
+}
+
+func certaintyAttributes() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"certain": readBoolean("Whether the statement is certain."),
+		"reasons": readTexts("Codes of the reasons why it is not."),
+	}
+}
+
+func evictedAttributes() map[string]schema.Attribute {
+	attributes := certaintyAttributes()
+	attributes["min_pods"] = readInteger("The smallest number of pods of others that stop.")
+	attributes["max_pods"] = readInteger("The largest number of them.")
+	attributes["highest_priority"] = readInteger("The highest priority among them, candidates included; null if none stops.")
+	attributes["choice"] = readObject("The pods among which the scheduler chooses; null if it has no choice.", map[string]schema.Attribute{
+		"min": readInteger("The smallest number of pods that it takes."),
+		"max": readInteger("The largest number of them."),
+		"of":  readTexts("The candidates, as namespace/name."),
+	})
+	return attributes
 }
 
 func forecastPodAttributes() map[string]schema.Attribute {

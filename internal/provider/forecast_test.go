@@ -303,11 +303,11 @@ func TestTheSettingOfForecasts(t *testing.T) {
 		want  forecastConfig
 		fails bool
 	}{
-		"nothing is a warning within three seconds":        {configModel{}, forecastConfig{mode: forecastWarn, timeout: 3 * time.Second}, false},
+		"nothing is a warning within ten seconds":          {configModel{}, forecastConfig{mode: forecastWarn, timeout: 10 * time.Second}, false},
 		"a mode and a time":                                {configModel{Forecast: types.StringValue("error"), ForecastTimeout: types.StringValue("500ms")}, forecastConfig{mode: forecastError, timeout: 500 * time.Millisecond}, false},
 		"a time without a unit is refused":                 {configModel{ForecastTimeout: types.StringValue("3")}, forecastConfig{}, true},
 		"no time at all is refused":                        {configModel{ForecastTimeout: types.StringValue("0s")}, forecastConfig{}, true},
-		"reasons are accepted by their codes":              {configModel{ForecastAcceptedReasons: codes("too-many-choices")}, forecastConfig{mode: forecastWarn, timeout: 3 * time.Second, accepted: []forecast.ReasonCode{forecast.TooManyChoices}}, false},
+		"reasons are accepted by their codes":              {configModel{ForecastAcceptedReasons: codes("too-many-choices")}, forecastConfig{mode: forecastWarn, timeout: 10 * time.Second, accepted: []forecast.ReasonCode{forecast.TooManyChoices}}, false},
 		"a code that does not exist is refused":            {configModel{ForecastAcceptedReasons: codes("to-many-choices")}, forecastConfig{}, true},
 		"a mode that is not known yet might be the gate's": {configModel{Forecast: types.StringUnknown()}, forecastConfig{}, true},
 	} {

@@ -26,7 +26,7 @@ import (
 // Exit codes of forecast, by the outcome of the job that fares worst.
 var forecastCodes = map[forecast.Outcome]int{forecast.Fits: 0, forecast.Preempts: 10, forecast.Pends: 11, forecast.Never: 12}
 
-// approximateCode is the exit code where a forecast is approximate for a reason that is not accepted.
+// approximateCode is the exit code where the outcome or the evictions of a forecast are uncertain for a reason that is not accepted.
 const approximateCode = 13
 
 // forecastFlags are those of elastic-sim forecast.
@@ -86,13 +86,13 @@ The exit code reports the outcome; for several jobs, the worst outcome.`,
 	c.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig `file` (default $KUBECONFIG, then ~/.kube/config)")
 	c.Flags().StringVar(&f.context, "context", "", "context of the kubeconfig (default the current one)")
 	c.Flags().StringVarP(&f.namespace, "namespace", "n", corev1.NamespaceDefault, "namespace of jobs that do not name one")
-	c.Flags().DurationVar(&f.timeout, "timeout", 30*time.Second, "timeout for reading the cluster")
+	c.Flags().DurationVar(&f.timeout, "timeout", 30*time.Second, "time limit for reading the cluster and for exploring what may happen")
 	c.Flags().BoolVar(&f.asJSON, "json", false, "print one line of JSON per job; same as --format json")
 	c.Flags().StringVar(&f.format, "format", "text", "output format: text, json or markdown")
 	cli.CompleteFrom(c, "format", "text", "json", "markdown")
 	cli.CompleteFiles(c, "plan", "json")
 	c.Flags().BoolVar(&f.noDryRun, "no-dry-run", false, "apply the API server's defaults and validation locally, instead of sending the pods as a server-side dry run")
-	c.Flags().StringSliceVar(&f.accepted, "accepted-reasons", nil, "exit with 13 if a forecast is approximate for any reason that is not in this list of `codes`; \"none\" accepts no reason")
+	c.Flags().StringSliceVar(&f.accepted, "accepted-reasons", nil, "exit with 13 if the outcome or the evictions of a job are uncertain for any reason that is not in this list of `codes`; \"none\" accepts no reason")
 	cli.NotNegative(c, "timeout")
 	cli.CompleteFiles(c, "filename", "yaml", "yml", "json")
 	cli.CompleteFiles(c, "kubeconfig")
@@ -101,7 +101,7 @@ The exit code reports the outcome; for several jobs, the worst outcome.`,
 	cli.Exits(c, forecastCodes[forecast.Preempts], "the job starts after preempting others")
 	cli.Exits(c, forecastCodes[forecast.Pends], "the job waits")
 	cli.Exits(c, forecastCodes[forecast.Never], "the job can never run")
-	cli.Exits(c, approximateCode, "the forecast is approximate for a reason that is not accepted")
+	cli.Exits(c, approximateCode, "the outcome or the evictions are uncertain for a reason that is not accepted")
 	cli.Exits(c, cli.Failed, "no forecast is possible")
 	return c
 }

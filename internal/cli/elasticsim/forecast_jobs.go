@@ -84,7 +84,7 @@ func (a request) report(ctx context.Context, client *cluster.Client) report.Repo
 	for _, skipped := range a.skipped {
 		unknown = append(unknown, forecast.NewReason(forecast.PlannedUnknown, "", skipped+"; the forecast ignores it"))
 	}
-	forecasts := func(s *forecast.Snapshot) []forecast.Answer { return forecast.All(s, jobs) }
+	forecasts := func(s *forecast.Snapshot) []forecast.Answer { return forecast.All(ctx, s, jobs) }
 	on := a.on
 	answers := forecasts(on)
 	if known := details(ctx, client, needsDetails(answers)); len(known) > 0 {

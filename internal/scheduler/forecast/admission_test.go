@@ -163,7 +163,7 @@ elastic will start without evicting any pods
 		},
 	} {
 		t.Run(behaviour, func(t *testing.T) {
-			answer := forecast.Run(c.on, c.before, c.job)
+			answer := forecast.Run(t.Context(), c.on, c.before, c.job)
 			want := strings.TrimPrefix(c.wantText, "\n") + "\nBased on the cluster state at 10:04:07Z; nothing is reserved."
 			if diff := cmp.Diff(want, answer.Summary()+"\n"+answer.Text()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -202,7 +202,7 @@ func TestABoostedWorkloadMakesAForecastApproximateWhereItMayMatter(t *testing.T)
 		if err != nil {
 			t.Fatal(err)
 		}
-		answer := forecast.Run(s, nil, planned)
+		answer := forecast.Run(t.Context(), s, nil, planned)
 		if noted := len(reasonsWith(answer, forecast.PriorityBoost)) > 0; noted != c.noted {
 			t.Errorf("%s: noted %t: %v", name, noted, answer.Approximate)
 		}
@@ -249,7 +249,7 @@ func TestTopologiesOfFlavorsDecideWhichFlavorAJobGets(t *testing.T) {
 				return pod
 			})[0]
 		}
-		answer := forecast.Run(s, nil, job)
+		answer := forecast.Run(t.Context(), s, nil, job)
 		if text := answer.Text(); !strings.Contains(text, c.wantText) {
 			t.Errorf("%s: %q is not in\n%s", name, c.wantText, text)
 		}
@@ -272,7 +272,7 @@ func TestAnInitContainerThatKueueDoesNotCountNeedsNoQuota(t *testing.T) {
 			}})
 			return pod
 		})[0]
-		if answer := forecast.Run(team(nil), nil, job); answer.Outcome != outcome {
+		if answer := forecast.Run(t.Context(), team(nil), nil, job); answer.Outcome != outcome {
 			t.Errorf("not counted %q: outcome %s, expected %s\n%s", uncounted, answer.Outcome, outcome, answer.Text())
 		}
 	}
@@ -294,7 +294,7 @@ func TestKueueDoesNotKnowWhatARuntimeClassAddsToAPodsSelector(t *testing.T) {
 		pod.Spec.RuntimeClassName = new("sandboxed")
 		return pod
 	})[0]
-	text := forecast.Run(s, nil, job).Text()
+	text := forecast.Run(t.Context(), s, nil, job).Text()
 	if want := "conflict: runtimeClass.scheduling.nodeSelector[pool] = b; pod.spec.nodeSelector[pool] = a"; !strings.Contains(text, want) {
 		t.Errorf("%q is not in\n%s", want, text)
 	}
@@ -304,7 +304,7 @@ func TestKueueDoesNotKnowWhatARuntimeClassAddsToAPodsSelector(t *testing.T) {
 func TestAPlannedJobIsPerhapsAdmittedIfAnotherOneMayTakeTheQuotaFirst(t *testing.T) {
 	for cpus, perhaps := range map[string]bool{"2": false, "4": true, "9": false} {
 		first, second := forecasttest.Task("first", "user-queue", "high", cpus, 1), forecasttest.Task("second", "user-queue", "high", cpus, 1)
-		for _, answer := range forecast.All(team(nil), []forecast.Job{taskJob(t, first), taskJob(t, second)}) {
+		for _, answer := range forecast.All(t.Context(), team(nil), []forecast.Job{taskJob(t, first), taskJob(t, second)}) {
 			if got := answer.Queues[0].Perhaps; got != perhaps || len(answer.Approximate) > 0 {
 				t.Errorf("%s CPU each: perhaps %t: %v\n%s", cpus, got, answer.Approximate, answer.Text())
 			}
@@ -319,7 +319,7 @@ func TestManyPlannedJobsInQueuesAreApproximateIfTheirOrderMatters(t *testing.T) 
 		for i := range tasks {
 			jobs = append(jobs, taskJob(t, forecasttest.Task(fmt.Sprint("task-", i), "user-queue", "high", "2", 1)))
 		}
-		for _, answer := range forecast.All(team(nil), jobs) {
+		for _, answer := range forecast.All(t.Context(), team(nil), jobs) {
 			if noted := len(reasonsWith(answer, forecast.CreationOrder)) > 0; noted != approximate {
 				t.Errorf("%d tasks: noted %t\n%s", tasks, noted, answer.Text())
 			}
@@ -351,7 +351,7 @@ func TestTheOrderOfTheTasksOfAPlanDecidesNothing(t *testing.T) {
 		}
 		said := func(jobs []forecast.Job) map[string]string {
 			texts := map[string]string{}
-			for _, a := range forecast.All(s, jobs) {
+			for _, a := range forecast.All(t.Context(), s, jobs) {
 				var evicts []string
 				for _, e := range a.Evicts {
 					evicts = append(evicts, fmt.Sprint(e.Name, e.Certain))

@@ -53,7 +53,7 @@ func TestJobsOfOnePlanHaveTheAnswersThatEachOfThemHasAlone(t *testing.T) {
 			}
 			jobs = append(jobs, planned)
 		}
-		if got, want := textOf(t, forecast.All(s, jobs)), textOf(t, forecast.Separately(s, jobs)); got != want {
+		if got, want := textOf(t, forecast.All(t.Context(), s, jobs)), textOf(t, forecast.Separately(t.Context(), s, jobs)); got != want {
 			t.Fatalf("together:\n%s\nseparately:\n%s", got, want)
 		}
 	})

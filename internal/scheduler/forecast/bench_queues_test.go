@@ -89,7 +89,7 @@ func BenchmarkMakeInQueues(b *testing.B) {
 			})[0]
 			b.ReportAllocs()
 			for b.Loop() {
-				if answer := forecast.Run(s, nil, job); answer.Outcome != forecast.Preempts {
+				if answer := forecast.Run(b.Context(), s, nil, job); answer.Outcome != forecast.Preempts {
 					b.Fatal(answer.Text())
 				}
 			}

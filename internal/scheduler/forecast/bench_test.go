@@ -1,6 +1,7 @@
 package forecast_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -43,7 +44,7 @@ func BenchmarkMake(b *testing.B) {
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				if answer := forecast.Run(s, nil, job); answer.Outcome != forecast.Preempts {
+				if answer := forecast.Run(b.Context(), s, nil, job); answer.Outcome != forecast.Preempts {
 					b.Fatal(answer.Text())
 				}
 			}
@@ -66,10 +67,10 @@ func BenchmarkAPlanOfTenJobs(b *testing.B) {
 		}
 		jobs = append(jobs, job)
 	}
-	for name, all := range map[string]func(*forecast.Snapshot, []forecast.Job) []forecast.Answer{"together": forecast.All, "separately": forecast.Separately} {
+	for name, all := range map[string]func(context.Context, *forecast.Snapshot, []forecast.Job) []forecast.Answer{"together": forecast.All, "separately": forecast.Separately} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				all(s, jobs)
+				all(b.Context(), s, jobs)
 			}
 		})
 	}

@@ -38,7 +38,7 @@ func TestALargeClustersFreeChoicesLeaveOnlyTheNodesOpen(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			answer := forecast.Run(large(500, c.cpu, c.priority), nil, job)
+			answer := forecast.Run(t.Context(), large(500, c.cpu, c.priority), nil, job)
 			claims := answer.Claims()
 			if answer.Outcome != c.outcome || !claims.Outcome.Certain || !claims.Evictions.Certain || !claims.Start.Certain {
 				t.Errorf("outcome %s, claims %+v:\n%s", answer.Outcome, claims, answer.Text())
@@ -85,7 +85,7 @@ func TestEvictionsThatAreDrawnAreCounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer := forecast.Run(s, nil, job)
+	answer := forecast.Run(t.Context(), s, nil, job)
 	evictions := answer.Claims().Evictions
 	if !evictions.Certain || evictions.HighestPriority == nil || *evictions.HighestPriority != 0 || evictions.Choice == nil {
 		t.Fatalf("%+v:\n%s", evictions, answer.Text())

@@ -48,7 +48,7 @@ func TestPlannedJobsForWhatIsLeftOfAQuotaAreForecastInAllOrders(t *testing.T) {
 			s.Quotas = c.quotas
 			var states []forecast.State
 			mayStart := 0
-			for _, answer := range forecast.All(s, []forecast.Job{jobNamed(t, "one", c.one), jobNamed(t, "other", c.other)}) {
+			for _, answer := range forecast.All(t.Context(), s, []forecast.Job{jobNamed(t, "one", c.one), jobNamed(t, "other", c.other)}) {
 				if len(answer.Approximate) > 0 {
 					t.Errorf("approximate: %v", answer.Approximate)
 				}
@@ -70,7 +70,7 @@ func TestPlannedJobsForWhatIsLeftOfAQuotaAreForecastInAllOrders(t *testing.T) {
 func TestTooManyOrdersOfCreationAreApproximate(t *testing.T) {
 	s := oneNode("4096")
 	s.Quotas = counted("pods", "100", "0")
-	answers := forecast.All(s, []forecast.Job{jobNamed(t, "one", "80"), jobNamed(t, "other", "80")})
+	answers := forecast.All(t.Context(), s, []forecast.Job{jobNamed(t, "one", "80"), jobNamed(t, "other", "80")})
 	if len(reasonsWith(answers[0], forecast.QuotaOrder)) == 0 {
 		t.Errorf("approximate: %v", answers[0].Approximate)
 	}
@@ -82,7 +82,7 @@ func TestAQuotaThatVictimsFreeIsApproximate(t *testing.T) {
 		s := oneNode("4", forecasttest.Pod("low-1", "node-1", "3", 1000, 0))
 		s.Quotas = counted("pods", "3", used)
 		s.Pods[0].Namespace = "default"
-		answer := forecast.Run(s, []forecast.Job{jobNamed(t, "one", "1")}, jobNamed(t, "other", "1"))
+		answer := forecast.Run(t.Context(), s, []forecast.Job{jobNamed(t, "one", "1")}, jobNamed(t, "other", "1"))
 		if noted := len(reasonsWith(answer, forecast.QuotaMayFree)); noted != want {
 			t.Errorf("%s are used: noted %d times: %v\n%s", used, noted, answer.Approximate, answer.Text())
 		}

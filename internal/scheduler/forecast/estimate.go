@@ -32,16 +32,16 @@ type end struct {
 }
 
 // estimate is the expected start of a job that waits for nodes: the first known end of a running job after which it
-// starts, given that all earlier ends have happened too. nil if no known end helps. Its interval is that of all ends
+// starts, given that all earlier ends have happened too. nil if no known end helps, or if it is too late to look at all. Its interval is that of all ends
 // being early, and of all being late.
-func estimate(s *Snapshot, jobs []Job, number int) *Estimate {
+func estimate(s *Snapshot, jobs []Job, number int, late func() bool) *Estimate {
 	ends := endsOf(s)
 	if len(ends) == 0 || len(s.Nodes) > maxEstimateNodes {
 		return nil
 	}
 	start := func(u float64) (at time.Time, from string, known bool) {
 		slices.SortStableFunc(ends, func(a, b end) int { return cmp.Compare(a.left(u), b.left(u)) })
-		n := sort.Search(len(ends), func(n int) bool { return decide(without(s, ends[:n+1]), jobs, number).Outcome == Fits })
+		n := sort.Search(len(ends), func(n int) bool { return decide(without(s, ends[:n+1]), jobs, number, late).Outcome == Fits })
 		if n == len(ends) {
 			return at, "", false
 		}
@@ -52,9 +52,12 @@ func estimate(s *Snapshot, jobs []Job, number int) *Estimate {
 	if !known {
 		return nil
 	}
-	early, _, _ := start(tail)
-	late, _, _ := start(1 - tail)
-	return &Estimate{At: at, Earliest: early, Latest: late, From: from}
+	earliest, _, _ := start(tail)
+	latest, _, _ := start(1 - tail)
+	if late() {
+		return nil
+	}
+	return &Estimate{At: at, Earliest: earliest, Latest: latest, From: from}
 }
 
 // endsOf returns the known ends of running jobs and pods, the earliest first: of training jobs by their progress since

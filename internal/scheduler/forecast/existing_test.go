@@ -33,14 +33,14 @@ func takesNode1(t *testing.T) forecast.Job {
 func TestAPodThatALimitRangeRejectsIsNotCreatedInThePlaceOfAVictim(t *testing.T) {
 	s := savingJob(batchv1.JobSpec{Completions: new(int32(1))})
 	s.RuntimeClasses = []*nodev1.RuntimeClass{}
-	if e := evictionOf(forecast.Run(s, nil, takesNode1(t)), "little"); e == nil || !e.Certain {
+	if e := evictionOf(forecast.Run(t.Context(), s, nil, takesNode1(t)), "little"); e == nil || !e.Certain {
 		t.Fatalf("without limits the pod in the victim's place evicts another: %+v", e)
 	}
 	s.LimitRanges = []*corev1.LimitRange{{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "small"},
 		Spec:       corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer, Max: forecasttest.CPU("2")}}},
 	}}
-	answer := forecast.Run(s, nil, takesNode1(t))
+	answer := forecast.Run(t.Context(), s, nil, takesNode1(t))
 	if e := evictionOf(answer, "little"); e != nil || evictionOf(answer, "saves") == nil || len(answer.Approximate) > 0 {
 		t.Errorf("only the first pod is to be evicted, and for certain: %+v %v\n%s", e, answer.Approximate, answer.Text())
 	}
@@ -65,7 +65,7 @@ func TestAQuotaThatIsExceededRejectsThePodInThePlaceOfAVictim(t *testing.T) {
 	} {
 		s := savingJob(batchv1.JobSpec{Completions: new(int32(1))})
 		s.Quotas = []*corev1.ResourceQuota{few(used)}
-		answer := forecast.Run(s, nil, takesNode1(t))
+		answer := forecast.Run(t.Context(), s, nil, takesNode1(t))
 		if found := reasonsWith(answer, forecast.QuotaMayFree); len(found) > 0 != c.approximate || (evictionOf(answer, "little") != nil) != c.replaced {
 			t.Errorf("with %s of 1 used: %v\n%s", used, answer.Approximate, answer.Text())
 		}
@@ -78,7 +78,7 @@ func TestAQuotaThatIsExceededRejectsThePodInThePlaceOfAVictim(t *testing.T) {
 	for _, pod := range both.Stages[0][0].Pods {
 		pod.Namespace = "other"
 	}
-	if answer := forecast.Run(s, nil, both); len(reasonsWith(answer, forecast.QuotaMayFree)) == 0 {
+	if answer := forecast.Run(t.Context(), s, nil, both); len(reasonsWith(answer, forecast.QuotaMayFree)) == 0 {
 		t.Errorf("one of two pods is created again: %s", answer.Text())
 	}
 }
@@ -116,7 +116,7 @@ func TestWhatIsThereAlreadyMakesAForecastApproximate(t *testing.T) {
 		"the DaemonSet exists":                                    {pod("web-abc", "DaemonSet"), of("DaemonSet", "web-node-1"), "is there already"},
 	} {
 		t.Run(what, func(t *testing.T) {
-			answer := forecast.Run(oneNode("8", c.there), nil, c.job)
+			answer := forecast.Run(t.Context(), oneNode("8", c.there), nil, c.job)
 			text := strings.Join(forecast.Texts(answer.Approximate), "; ")
 			if (text == "") != (c.want == "") || !strings.Contains(text, c.want) {
 				t.Errorf("%q is wanted among the reasons: %q", c.want, text)
@@ -136,7 +136,7 @@ func TestAVictimOfSeveralBudgetsMakesAForecastApproximate(t *testing.T) {
 	for _, budgets := range [][]*policyv1.PodDisruptionBudget{{budget("one")}, {budget("one"), budget("two")}} {
 		s := savingJob(batchv1.JobSpec{Completions: new(int32(1))})
 		s.Budgets = budgets
-		answer := forecast.Run(s, nil, takesNode1(t))
+		answer := forecast.Run(t.Context(), s, nil, takesNode1(t))
 		if found := reasonsWith(answer, forecast.NotModelled); (len(found) > 0) != (len(budgets) > 1) {
 			t.Errorf("with %d budgets: %v", len(budgets), answer.Approximate)
 		}
@@ -154,7 +154,7 @@ func TestAQuotaForTheNumberOfObjectsRejectsTheObjectsOfControllers(t *testing.T)
 		}}
 		pods := []forecast.Pod{{Role: "the pod", Pod: forecasttest.Pod("web-0", "", "1", 1000, 0)}}
 		job := forecast.Job{Noun: noun, Namespace: "default", Name: "web", Stages: []forecast.Stage{{{Pods: pods}}}}
-		if got := states(forecast.Run(s, nil, job)); got != string(forecast.Rejected) {
+		if got := states(forecast.Run(t.Context(), s, nil, job)); got != string(forecast.Rejected) {
 			t.Errorf("%s: got %s", noun, got)
 		}
 	}
@@ -166,15 +166,15 @@ func TestAJobThatIsAppliedAgainKeepsItsPods(t *testing.T) {
 	again := batchJob(t, "{template: {}}")
 	again.Name, again.Object = "saves", &batchv1.Job{}
 	s := savingJob(batchv1.JobSpec{})
-	if reasons := reasonsWith(forecast.Run(s, nil, again), forecast.NotModelled); len(reasons) != 1 || !strings.Contains(reasons[0].Object, "saves") {
+	if reasons := reasonsWith(forecast.Run(t.Context(), s, nil, again), forecast.NotModelled); len(reasons) != 1 || !strings.Contains(reasons[0].Object, "saves") {
 		t.Errorf("the Job is there, and the reasons are %v", reasons)
 	}
 	s.Deletions = []forecast.Deletion{{Kind: "Job", Namespace: "default", Name: "saves"}}
-	if answer := forecast.Run(s, nil, again); len(answer.Approximate) > 0 {
+	if answer := forecast.Run(t.Context(), s, nil, again); len(answer.Approximate) > 0 {
 		t.Errorf("it is replaced, and the reasons are %v", answer.Approximate)
 	}
 	again.Object, s.Deletions = nil, nil
-	if answer := forecast.Run(s, nil, again); len(answer.Approximate) > 0 {
+	if answer := forecast.Run(t.Context(), s, nil, again); len(answer.Approximate) > 0 {
 		t.Errorf("a resource of the provider replaces it, and the reasons are %v", answer.Approximate)
 	}
 }
@@ -201,27 +201,27 @@ func TestAReplicaSetTakesOverPodsInTheStateThatTheyAreIn(t *testing.T) {
 		pod.Labels = selector.MatchLabels
 		return pod
 	}
-	answer := forecast.Run(oneNode("8", orphan("mine", 1000)), nil, set)
+	answer := forecast.Run(t.Context(), oneNode("8", orphan("mine", 1000)), nil, set)
 	assertText(t, answer, "web takes over default/mine", "pod 1 on node-1")
 	if len(answer.Pods) != 1 || len(answer.Approximate) > 0 {
 		t.Errorf("pods %q, approximate %v", rolesOf(answer), answer.Approximate)
 	}
-	if answer := forecast.Run(oneNode("4", orphan("mine", -5)), nil, set); len(reasonsWith(answer, forecast.NotModelled)) != 1 {
+	if answer := forecast.Run(t.Context(), oneNode("4", orphan("mine", -5)), nil, set); len(reasonsWith(answer, forecast.NotModelled)) != 1 {
 		t.Errorf("the pod that it takes over is evicted, and another is created in its place: %v", answer.Approximate)
 	}
-	if answer := forecast.Run(oneNode("12", orphan("a", 1000), orphan("b", 1000), orphan("c", 1000)), nil, set); len(answer.Approximate) == 0 {
+	if answer := forecast.Run(t.Context(), oneNode("12", orphan("a", 1000), orphan("b", 1000), orphan("c", 1000)), nil, set); len(answer.Approximate) == 0 {
 		t.Error("one of three pods is deleted, and which one is not known")
 	}
 }
 
 func TestAPodThatPoliciesRejectIsNotCreatedInThePlaceOfAVictim(t *testing.T) {
 	s := savingJob(batchv1.JobSpec{Completions: new(int32(1))})
-	answer := forecast.Run(s, nil, takesNode1(t))
+	answer := forecast.Run(t.Context(), s, nil, takesNode1(t))
 	if len(answer.Replacements) == 0 || metav1.GetControllerOf(answer.Replacements[0]).UID != "saves" || evictionOf(answer, "little") == nil {
 		t.Fatalf("the Job creates a pod in the victim's place: %v\n%s", answer.Replacements, answer.Text())
 	}
 	s.Barred = map[types.UID]bool{"saves": true}
-	if answer := forecast.Run(s, nil, takesNode1(t)); evictionOf(answer, "little") != nil || len(answer.Replacements) > 0 {
+	if answer := forecast.Run(t.Context(), s, nil, takesNode1(t)); evictionOf(answer, "little") != nil || len(answer.Replacements) > 0 {
 		t.Errorf("that pod is rejected:\n%s", answer.Text())
 	}
 }
@@ -230,7 +230,7 @@ func TestADeadlineMayComeBeforeTheVictimsHaveStopped(t *testing.T) {
 	for seconds, want := range map[int64]forecast.State{20: forecast.Waits, 3600: forecast.Starts} { // the victims have 30 seconds
 		job := batchJob(t, "{template: {spec: {priorityClassName: high}}}")
 		job.Object = &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"activeDeadlineSeconds": seconds}}}
-		answer := forecast.Run(full(), nil, job)
+		answer := forecast.Run(t.Context(), full(), nil, job)
 		if pod := answer.Pods[0]; pod.State != want || len(pod.Nodes) != 2 || len(answer.Evicts) != 2 || len(answer.Approximate) > 0 {
 			t.Errorf("%d seconds: %s, approximate: %v\n%s", seconds, pod.State, answer.Approximate, answer.Text())
 		}
@@ -240,7 +240,7 @@ func TestADeadlineMayComeBeforeTheVictimsHaveStopped(t *testing.T) {
 		// What another planned job does when the deadline is over is not followed.
 		other := batchJob(t, "{template: {spec: {priorityClassName: high}}}")
 		other.Name = "other"
-		answer = forecast.Run(full(), []forecast.Job{other}, job)
+		answer = forecast.Run(t.Context(), full(), []forecast.Job{other}, job)
 		if noted := len(reasonsWith(answer, forecast.NotModelled)) > 0; noted != (want == forecast.Waits) {
 			t.Errorf("%d seconds, two jobs: %v", seconds, answer.Approximate)
 		}
@@ -254,7 +254,7 @@ func TestAChangedObjectIsApproximateEvenIfItHasOrGetsNoPods(t *testing.T) {
 		{Noun: "DaemonSet", Namespace: "default", Name: "x", Stored: &forecast.Stored{Exists: true}},
 		{Noun: "Deployment", Namespace: "default", Name: "x", Stored: &forecast.Stored{Exists: true}, Stages: batchJob(t, "{}").Stages},
 	} {
-		if answer := forecast.Run(full(), nil, job); len(reasonsWith(answer, forecast.NotModelled)) == 0 {
+		if answer := forecast.Run(t.Context(), full(), nil, job); len(reasonsWith(answer, forecast.NotModelled)) == 0 {
 			t.Errorf("%s: approximate: %v\n%s", job.Noun, answer.Approximate, answer.Text())
 		}
 	}

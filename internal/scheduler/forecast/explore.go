@@ -6,10 +6,10 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
 )
 
-// explore follows what may happen to the jobs after the decisions of their queues.
-func (f *forecast) explore() []*run {
+// explore follows what may happen to the jobs after the decisions of their queues: everything, or one run where late is true.
+func (f *forecast) explore(late func() bool) []*run {
 	start := &run{
-		splitter: splitter{&budget{most: mostRuns(len(f.snapshot.Nodes))}, f.merged, f.distinct, kinds(), f.early, f.ends, f.begin}, cluster: f.cluster, outcomes: map[*placement.Pod]*podOutcome{},
+		splitter: splitter{&budget{most: mostRuns(len(f.snapshot.Nodes)), late: late}, f.merged, f.distinct, kinds(), f.early, f.ends, f.begin}, cluster: f.cluster, outcomes: map[*placement.Pod]*podOutcome{},
 		lost: f.stopping, competitors: f.competitors(), lesser: f.lesser(), apiServer: f.apiServer,
 	}
 	start.independent = start.findNow(slices.Concat(start.competitors, start.lesser))
@@ -72,7 +72,7 @@ func (f *forecast) begin(r *run) {
 func (f *forecast) through(runs []*run, steps []step) []*run {
 	for _, step := range steps {
 		var next []*run
-		for _, r := range runs {
+		for _, r := range runs[0].inTime(runs) {
 			next = append(next, f.take(r, step)...)
 		}
 		runs = f.merged(next)

@@ -9,6 +9,7 @@
 package forecast
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -41,31 +42,40 @@ func mostRuns(nodes int) int {
 	}
 }
 
-// Run returns the forecast for a job on a cluster. The jobs before it are planned too, and start first.
-func Run(s *Snapshot, before []Job, job Job) Answer {
-	return answers(s, append(slices.Clip(before), job), len(before))[0]
+// Run returns the forecast for a job on a cluster. The jobs before it are planned too, and start first. When the context
+// ends, nothing more is explored, and the answer says which of its claims are not certain for that.
+func Run(ctx context.Context, s *Snapshot, before []Job, job Job) Answer {
+	return answers(ctx, s, append(slices.Clip(before), job), len(before))[0]
 }
 
 // All returns the forecasts for jobs that are created together: one after the other, or all at about the same time.
-func All(s *Snapshot, jobs []Job) []Answer {
+func All(ctx context.Context, s *Snapshot, jobs []Job) []Answer {
 	numbers := make([]int, len(jobs))
 	for number := range jobs {
 		numbers[number] = number
 	}
-	return answers(s, jobs, numbers...)
+	return answers(ctx, s, jobs, numbers...)
 }
 
 // answers are the forecasts for some of the jobs, by their numbers.
-func answers(s *Snapshot, jobs []Job, numbers ...int) []Answer {
+func answers(ctx context.Context, s *Snapshot, jobs []Job, numbers ...int) []Answer {
 	if len(numbers) == 0 {
 		return nil
 	}
 	all := make([]Answer, len(numbers))
+	late := func() bool { return ctx.Err() != nil }
 	for i, o := range orders(s, jobs) {
-		runs := o.explore() // the same for every job
+		if i > 0 && late() {
+			for at := range all {
+				all[at].Approximate = withReason(all[at].Approximate, NewReason(TooManyChoices, "",
+					"there was no time to follow all orders in which the planned jobs may reach their queues"))
+			}
+			break
+		}
+		runs := o.explore(late) // the same for every job
 		for at, number := range numbers {
 			place := slices.Index(o.places, number)
-			answer := o.estimated(o.answer(place, runs), place)
+			answer := o.estimated(o.answer(place, runs), place, late)
 			if i > 0 {
 				answer = all[at].or(answer)
 			}
@@ -76,7 +86,7 @@ func answers(s *Snapshot, jobs []Job, numbers ...int) []Answer {
 }
 
 // estimated adds an estimated time to the answer for a job that waits.
-func (f *forecast) estimated(a Answer, number int) Answer {
+func (f *forecast) estimated(a Answer, number int, late func() bool) Answer {
 	if a.Outcome != Pends {
 		return a
 	}
@@ -86,16 +96,16 @@ func (f *forecast) estimated(a Answer, number int) Answer {
 		}
 	}
 	if a.Estimate = f.admissionEstimate(number); a.Estimate == nil && len(f.snapshot.Nodes) <= maxEstimateNodes {
-		a.Estimate = estimate(f.snapshot, f.jobs, number)
+		a.Estimate = estimate(f.snapshot, f.jobs, number, late)
 	}
 	return a
 }
 
 // decide returns an answer without an estimated time, with the queues' decisions in the order of the jobs.
-func decide(s *Snapshot, jobs []Job, number int) Answer {
+func decide(s *Snapshot, jobs []Job, number int, late func() bool) Answer {
 	f := newForecast(s, jobs)
 	f.ask()
-	return f.answer(number, f.explore())
+	return f.answer(number, f.explore(late))
 }
 
 // answer is that for one of the jobs, from what may happen to all of them.

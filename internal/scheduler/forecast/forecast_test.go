@@ -68,7 +68,7 @@ func TestAJobThatWaitsHasAnEstimateIfRunningJobsHaveKnownEnds(t *testing.T) {
 	running := forecasttest.Master(forecasttest.Pod("running-x", "node-1", "2", 1000000, 0), "running")
 	worker := forecasttest.Worker(forecasttest.Pod("running-worker-0", "node-1", "1", 1000000, 0), "running", 0)
 	s := oneNode("4", running, worker)
-	answer := forecast.Run(s, nil, high(t))
+	answer := forecast.Run(t.Context(), s, nil, high(t))
 	name := types.NamespacedName{Namespace: "default", Name: "running"}
 	if answer.Outcome != forecast.Pends || answer.Estimate != nil || !slices.Equal(answer.NeedsConfigMaps, []types.NamespacedName{name}) {
 		t.Fatalf("got %s, %v, needs ConfigMaps of %v", answer.Outcome, answer.Estimate, answer.NeedsConfigMaps)
@@ -76,23 +76,23 @@ func TestAJobThatWaitsHasAnEstimateIfRunningJobsHaveKnownEnds(t *testing.T) {
 	began := forecasttest.AsOf.Add(-10 * time.Minute)
 	running.Status.StartTime.Time = began
 	s.Jobs = map[types.NamespacedName]forecast.TrainingJob{name: {Status: trainingjob.Status{Phase: trainingjob.PhaseRunning, StepsDone: 100, StepsTotal: 300}}}
-	answer = forecast.Run(s, nil, high(t))
+	answer = forecast.Run(t.Context(), s, nil, high(t))
 	if want := "expects to start at about 2026-11-21 10:24Z (in 20m0s; with a probability of 80 % between 10:20Z and 10:27Z): job running is at step 100 of 300, and ends then at its pace so far"; !strings.Contains(answer.Text(), want) {
 		t.Errorf("%q is missing:\n%s", want, answer.Text())
 	}
 	status := s.Jobs[name]
 	status.Status.Generation = 2 // the master was started again, and has not done all of these steps
 	s.Jobs[name] = status
-	if answer = forecast.Run(s, nil, high(t)); answer.Estimate != nil {
+	if answer = forecast.Run(t.Context(), s, nil, high(t)); answer.Estimate != nil {
 		t.Errorf("got %v", answer.Estimate)
 	}
 	running.Spec.ActiveDeadlineSeconds = new(int64(60))
 	running.Labels, worker.Labels = nil, nil // two pods of which one has a deadline, which is too little
-	if answer = forecast.Run(s, nil, high(t)); answer.Estimate != nil {
+	if answer = forecast.Run(t.Context(), s, nil, high(t)); answer.Estimate != nil {
 		t.Errorf("got %v", answer.Estimate)
 	}
 	worker.Spec.ActiveDeadlineSeconds = new(int64(90))
-	if answer = forecast.Run(s, nil, high(t)); answer.Estimate == nil || !strings.Contains(answer.Estimate.From, "pod default/") {
+	if answer = forecast.Run(t.Context(), s, nil, high(t)); answer.Estimate == nil || !strings.Contains(answer.Estimate.From, "pod default/") {
 		t.Errorf("got %v", answer.Estimate)
 	}
 }
@@ -253,7 +253,7 @@ high-prio-job will preempt
           approximate: PodDisruptionBudgets could not be read (list poddisruptionbudgets.policy), and may spare some of the victims`},
 	} {
 		t.Run(behaviour, func(t *testing.T) {
-			answer := forecast.Run(c.on(), c.before, c.job)
+			answer := forecast.Run(t.Context(), c.on(), c.before, c.job)
 			want := strings.TrimPrefix(c.wantText, "\n") + "\nBased on the cluster state at 10:04:07Z; nothing is reserved."
 			if diff := cmp.Diff(want, answer.Summary()+"\n"+answer.Text()); diff != "" {
 				t.Errorf("(-want +got):\n%s\n%s", diff, answer.Text())

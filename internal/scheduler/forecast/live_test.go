@@ -30,13 +30,13 @@ func fields(t *testing.T, object runtime.Object) *unstructured.Unstructured {
 func TestAnObjectThatTheAPIServerRefusesHasNoPods(t *testing.T) {
 	job := batchJob(t, "{template: {spec: {priorityClassName: high}}}")
 	job.Stored = &forecast.Stored{Refusal: &podadmission.Refusal{Message: "spec.template.spec.restartPolicy: Required value"}}
-	answer := forecast.Run(full(), nil, job)
+	answer := forecast.Run(t.Context(), full(), nil, job)
 	assertText(t, answer, "x can never run", "refused the pod, by the API server: spec.template.spec.restartPolicy: Required value")
 	if len(answer.Evicts) > 0 || len(answer.Approximate) > 0 {
 		t.Errorf("it evicts %v, approximate %v", answer.Evicts, answer.Approximate)
 	}
 	job.Stored.Exists = true
-	assertText(t, forecast.Run(full(), nil, job), "x exists, and its changes are rejected")
+	assertText(t, forecast.Run(t.Context(), full(), nil, job), "x exists, and its changes are rejected")
 }
 
 func TestAJobThatIsAppliedAgainCreatesOnlyThePodsThatItLacks(t *testing.T) {
@@ -71,7 +71,7 @@ func TestAJobThatIsAppliedAgainCreatesOnlyThePodsThatItLacks(t *testing.T) {
 			s.BatchJobs = []*batchv1.Job{c.before}
 			job := batchJob(t, "{parallelism: 2, completions: 4, completionMode: Indexed}")
 			job.Object, job.Stored = fields(t, c.after), &forecast.Stored{Exists: true, Live: fields(t, c.after)}
-			answer := forecast.Run(s, nil, job)
+			answer := forecast.Run(t.Context(), s, nil, job)
 			if roles := rolesOf(answer); !slices.Equal(roles, c.want) || (len(answer.Approximate) > 0) != c.approximate {
 				t.Errorf("pods %q, want %q; approximate %v", roles, c.want, answer.Approximate)
 			}
@@ -147,7 +147,7 @@ func TestAControllerThatOnlyGrowsKeepsItsPods(t *testing.T) {
 				part.Pods = append(part.Pods, forecast.Pod{Role: "pod " + number, Pod: pod})
 			}
 			job.Stages = []forecast.Stage{{part}}
-			answer := forecast.Run(there(c.noun), nil, job)
+			answer := forecast.Run(t.Context(), there(c.noun), nil, job)
 			if len(answer.Pods) != c.pods || (len(answer.Approximate) > 0) != c.approximate {
 				t.Errorf("pods %q, want %d; approximate %v", rolesOf(answer), c.pods, answer.Approximate)
 			}
@@ -156,7 +156,7 @@ func TestAControllerThatOnlyGrowsKeepsItsPods(t *testing.T) {
 	unchanged := web("DaemonSet", 0, template)
 	unchanged.SetGeneration(1)
 	job := forecast.Job{Noun: "DaemonSet", Namespace: "default", Name: "web", Stored: &forecast.Stored{Exists: true, Live: unchanged}}
-	assertText(t, forecast.Run(there("DaemonSet"), nil, job), "web exists, and gets no new pods")
+	assertText(t, forecast.Run(t.Context(), there("DaemonSet"), nil, job), "web exists, and gets no new pods")
 }
 
 func TestAPodOfAMissingServiceAccountIsRefusedUnlessThatIsPlanned(t *testing.T) {
@@ -166,16 +166,16 @@ func TestAPodOfAMissingServiceAccountIsRefusedUnlessThatIsPlanned(t *testing.T) 
 		pod.NoAccount = `error looking up service account default/trainer: serviceaccount "trainer" not found`
 		return pod
 	})[0]
-	if answer := forecast.Run(full(), nil, job); answer.Pods[0].State != forecast.Rejected || len(answer.Evicts) > 0 {
+	if answer := forecast.Run(t.Context(), full(), nil, job); answer.Pods[0].State != forecast.Rejected || len(answer.Evicts) > 0 {
 		t.Errorf("without the ServiceAccount: %s", answer.Text())
 	}
 	planned := full().With([]runtime.Object{&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "trainer"}}})
-	if answer := forecast.Run(planned, nil, job); answer.Pods[0].State != forecast.Starts || len(answer.Approximate) > 0 {
+	if answer := forecast.Run(t.Context(), planned, nil, job); answer.Pods[0].State != forecast.Starts || len(answer.Approximate) > 0 {
 		t.Errorf("with it: %v %s", answer.Approximate, answer.Text())
 	}
 	open := full()
 	open.Open = true
-	if answer := forecast.Run(open, nil, job); answer.Pods[0].State != forecast.Starts || len(reasonsWith(answer, forecast.PlannedUnknown)) != 1 {
+	if answer := forecast.Run(t.Context(), open, nil, job); answer.Pods[0].State != forecast.Starts || len(reasonsWith(answer, forecast.PlannedUnknown)) != 1 {
 		t.Errorf("where others may create it: %v %s", answer.Approximate, answer.Text())
 	}
 }

@@ -61,7 +61,7 @@ func evictionOf(a forecast.Answer, name string) *forecast.Eviction {
 func TestAVictimOfAnEarlierPodMayBeGoneBeforeTheNextIsTried(t *testing.T) {
 	s := inZones(map[string]string{"node-1": "a", "node-2": "a", "node-3": "b"},
 		noisy(forecasttest.Pod("noisy", "node-1", "3", 100, 0)), forecasttest.Pod("other", "node-3", "3", 1000, 0))
-	answer := forecast.Run(s, nil, batchJob(t, awayFrom))
+	answer := forecast.Run(t.Context(), s, nil, batchJob(t, awayFrom))
 	if e := evictionOf(answer, "other"); e == nil || e.Certain {
 		t.Errorf("the other pod may be evicted, or not: %+v\n%s", e, answer.Text())
 	}
@@ -82,7 +82,7 @@ func TestEveryPendingPodOfLowerPriorityMayTakeFreedRoom(t *testing.T) {
 			waits := forecasttest.Pod("waits", "", "3", 500, 86_000)
 			waits.Spec.Affinity = batchJob(t, awayFrom).Stages[0][0].Pods[0].Spec.Affinity
 			s.Pods = append(s.Pods, waits)
-			answer := forecast.Run(s, nil, batchJob(t, awayFrom))
+			answer := forecast.Run(t.Context(), s, nil, batchJob(t, awayFrom))
 			isReason := func(r forecast.Reason) bool { return r.Code == forecast.TooManyChoices }
 			if e := evictionOf(answer, "waits"); (e == nil || e.Certain) && !slices.ContainsFunc(answer.Approximate, isReason) {
 				t.Errorf("the pending pod may be evicted after it has taken node-2, or not: %+v\n%s", e, answer.Text())
@@ -96,7 +96,7 @@ func TestPendingPodsThatNoVictimMakesRoomForAreNoReason(t *testing.T) {
 	for i := range 300 {
 		s.Pods = append(s.Pods, forecasttest.Pod(fmt.Sprint("large-", i), "", "5", 500, i))
 	}
-	if answer := forecast.Run(s, nil, batchJob(t, "{template: {spec: {priorityClassName: high}}}")); len(answer.Approximate) > 0 {
+	if answer := forecast.Run(t.Context(), s, nil, batchJob(t, "{template: {spec: {priorityClassName: high}}}")); len(answer.Approximate) > 0 {
 		t.Errorf("approximate: %v", answer.Approximate)
 	}
 }
@@ -114,7 +114,7 @@ func TestAllNodesThatAPendingPodMayTakeAreFollowed(t *testing.T) {
 		jobs = append(jobs, job)
 	}
 	jobs[1].Stages[0][0].Pods[0].Spec.Affinity = away
-	for _, answer := range forecast.All(s, jobs) {
+	for _, answer := range forecast.All(t.Context(), s, jobs) {
 		if pod := answer.Pods[0]; pod.State != forecast.Waits || len(pod.Nodes) == 0 {
 			t.Errorf("%s may start, or not: %+v", answer.Name, pod)
 		}
@@ -123,7 +123,7 @@ func TestAllNodesThatAPendingPodMayTakeAreFollowed(t *testing.T) {
 
 func TestAPendingPodThatFindsRoomNowMayTakeItFirst(t *testing.T) {
 	s := oneNode("4", forecasttest.Pod("just-created", "", "3", 0, 0))
-	answer := forecast.Run(s, nil, batchJob(t, "{template: {spec: {}}}"))
+	answer := forecast.Run(t.Context(), s, nil, batchJob(t, "{template: {spec: {}}}"))
 	if pod := answer.Pods[0]; pod.State != forecast.Waits || len(pod.Nodes) == 0 {
 		t.Errorf("the pod starts, or waits behind the other: %+v", pod)
 	}
@@ -134,7 +134,7 @@ func TestAPlannedPodThatWaitsTakesTheRoomThatALaterJobMakes(t *testing.T) {
 	s.Pods[0].Status.StartTime = new(metav1.NewTime(forecasttest.AsOf.Add(-1)))
 	small := "{template: {spec: {priorityClassName: %s, containers: [{name: main, resources: {requests: {cpu: 2}}}]}}}"
 	jobs := []forecast.Job{named(t, "first", fmt.Sprintf(small, "low")), named(t, "second", fmt.Sprintf(small, "high"))}
-	for _, answer := range forecast.All(s, jobs) {
+	for _, answer := range forecast.All(t.Context(), s, jobs) {
 		if pod := answer.Pods[0]; pod.State != forecast.Starts {
 			t.Errorf("%s starts when the wide pod has stopped: %+v", answer.Name, pod)
 		}
@@ -147,7 +147,7 @@ func TestPodsThatFollowOthersAreCreatedWhileVictimsOfAnotherPlannedJobStop(t *te
 	s := oneNode("4", forecasttest.Pod("lowest", "node-1", "4", 100, 0))
 	s.Nodes = append(s.Nodes, forecasttest.Node("node-2", "1"))
 	training := job(t, forecasttest.TrainingJob("training", "high", "high", 1, 1))
-	answers := forecast.All(s, []forecast.Job{named(t, "other", "{template: {spec: {priorityClassName: low}}}"), training})
+	answers := forecast.All(t.Context(), s, []forecast.Job{named(t, "other", "{template: {spec: {priorityClassName: low}}}"), training})
 	for _, answer := range answers {
 		if len(answer.Approximate) > 0 {
 			t.Errorf("approximate: %v", answer.Approximate)
@@ -173,7 +173,7 @@ func TestOnlyAPlannedPodWithAControllerIsScheduledAgainWhenAnotherEvictsIt(t *te
 		first := named(t, "first", "{template: {spec: {priorityClassName: low, affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 100, preference: {matchExpressions: [{key: pool, operator: Exists}]}}]}}}}}")
 		first.Noun = noun
 		second := named(t, "second", "{template: {spec: {priorityClassName: high, nodeSelector: {pool: a}}}}")
-		answers := forecast.All(s, []forecast.Job{first, second})
+		answers := forecast.All(t.Context(), s, []forecast.Job{first, second})
 		if pod := answers[0].Pods[0]; pod.State != want.state {
 			t.Errorf("%s: %+v", noun, pod)
 		}
@@ -191,7 +191,7 @@ func TestMoreVictimsThanAreNamedAreAReason(t *testing.T) {
 		s.Nodes = append(s.Nodes, forecasttest.Node(name, "4"))
 		s.Pods = append(s.Pods, forecasttest.Pod("low-"+name, name, "3", 100, 0))
 	}
-	answer := forecast.Run(s, nil, batchJob(t, "{template: {spec: {priorityClassName: high}}}"))
+	answer := forecast.Run(t.Context(), s, nil, batchJob(t, "{template: {spec: {priorityClassName: high}}}"))
 	if len(answer.Evicts) < 80 && !slices.ContainsFunc(answer.Approximate, func(r forecast.Reason) bool { return r.Code == forecast.TooManyChoices }) {
 		t.Errorf("%d of 80 possible victims are named, approximate %v", len(answer.Evicts), answer.Approximate)
 	}
@@ -203,7 +203,7 @@ func TestMoreOrdersOfVictimsThanAreTriedAreAReason(t *testing.T) {
 	for i := range 8 {
 		s.Pods = append(s.Pods, forecasttest.Pod(fmt.Sprint("low-", i), "node-1", fmt.Sprintf("%dm", 1000+i), 100, 0))
 	}
-	answer := forecast.Run(s, nil, batchJob(t, "{template: {spec: {priorityClassName: high, containers: [{name: main, resources: {requests: {cpu: 5}}}]}}}"))
+	answer := forecast.Run(t.Context(), s, nil, batchJob(t, "{template: {spec: {priorityClassName: high, containers: [{name: main, resources: {requests: {cpu: 5}}}]}}}"))
 	if !slices.ContainsFunc(answer.Approximate, func(r forecast.Reason) bool { return r.Code == forecast.TooManyChoices }) {
 		t.Errorf("approximate %v:\n%s", answer.Approximate, answer.Text())
 	}
@@ -215,7 +215,7 @@ func TestMoreCyclesOfAQueueThanAreFollowedAreAReason(t *testing.T) {
 		name := fmt.Sprint("large-", i)
 		waiting = append(waiting, forecasttest.Workload("Job", name, types.UID("job-"+name), forecasttest.Pod(name, "", fmt.Sprint(5+i), 0, 0), 2000, -20))
 	}
-	answer := forecast.Run(team(waiting), nil, taskJob(t, forecasttest.Task("high", "user-queue", "high", "3", 1)))
+	answer := forecast.Run(t.Context(), team(waiting), nil, taskJob(t, forecasttest.Task("high", "user-queue", "high", "3", 1)))
 	if !slices.ContainsFunc(answer.Approximate, func(r forecast.Reason) bool { return r.Code == forecast.TooManyChoices }) {
 		t.Errorf("approximate %v:\n%s", answer.Approximate, answer.Text())
 	}
@@ -227,7 +227,7 @@ func TestWhatAPendingPodEvictsWithoutThePlannedJobIsNotItsEviction(t *testing.T)
 	pending.Spec.NodeSelector = map[string]string{"zone": "b"}
 	s := inZones(map[string]string{"node-1": "a", "node-2": "b"},
 		forecasttest.Pod("ours", "node-1", "3", 100, 0), forecasttest.Pod("theirs", "node-2", "3", 100, 0), pending)
-	answer := forecast.Run(s, nil, batchJob(t, `{template: {spec: {priorityClassName: high, nodeSelector: {zone: a},
+	answer := forecast.Run(t.Context(), s, nil, batchJob(t, `{template: {spec: {priorityClassName: high, nodeSelector: {zone: a},
 		containers: [{name: main, resources: {requests: {cpu: 3}}}]}}}`))
 	if e := evictionOf(answer, "ours"); e == nil || !e.Certain {
 		t.Errorf("the job evicts the pod in its zone: %+v\n%s", e, answer.Text())
@@ -253,7 +253,7 @@ const twoOfTwo = `{parallelism: 2, completions: 2, template: {spec: {priorityCla
 // still stops, the new pod evicts little; afterwards it finds room on node-2.
 func TestAReplacementMayBeTriedWhileOtherVictimsStillStop(t *testing.T) {
 	for _, kind := range []string{"ReplicaSet", "StatefulSet"} {
-		answer := forecast.Run(twoVictims(kind), nil, batchJob(t, twoOfTwo))
+		answer := forecast.Run(t.Context(), twoVictims(kind), nil, batchJob(t, twoOfTwo))
 		if e := evictionOf(answer, "little"); e == nil || e.Certain {
 			t.Errorf("%s: the little pod may be evicted, or not: %+v\n%s", kind, e, answer.Text())
 		}
@@ -282,7 +282,7 @@ func TestAReplacementThatIsEvictedInTurnIsReplacedOnce(t *testing.T) {
 		stage.Stages = append(job.Stages, stage.Stages...)
 		job = stage
 	}
-	answer := forecast.Run(s, nil, job)
+	answer := forecast.Run(t.Context(), s, nil, job)
 	for _, name := range []string{"little-1", "little-2"} {
 		if e := evictionOf(answer, name); e == nil || e.Certain {
 			t.Errorf("one of the little pods is evicted, and not both: %+v\n%s", e, answer.Text())

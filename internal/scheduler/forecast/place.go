@@ -29,7 +29,7 @@ func (r *run) place(lists ...[]*placement.Pod) []*run {
 		for _, one := range runs {
 			ended = append(ended, r.ends(one)...)
 		}
-		runs = ended
+		runs = r.inTime(ended)
 		for _, one := range runs {
 			early = append(early, r.early(one)...)
 		}
@@ -142,7 +142,7 @@ func (s splitter) each(runs []*run) []*run {
 	var done []*run // with empty queues
 	for len(runs) > 0 {
 		var next []*run
-		for _, r := range runs {
+		for _, r := range s.inTime(runs) {
 			ways := r.nexts()
 			if len(ways) == 0 {
 				done = append(done, r)

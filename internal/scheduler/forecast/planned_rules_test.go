@@ -17,7 +17,7 @@ import (
 func TestAPlannedBudgetMakesAnEvictionApproximate(t *testing.T) {
 	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
 	for class, want := range map[string]int{"high": 1, "low": 0} { // the latter waits
-		answer := forecast.Run(full().With([]runtime.Object{budget}), nil, batchJob(t, "{template: {spec: {priorityClassName: "+class+"}}}"))
+		answer := forecast.Run(t.Context(), full().With([]runtime.Object{budget}), nil, batchJob(t, "{template: {spec: {priorityClassName: "+class+"}}}"))
 		if noted := len(reasonsWith(answer, forecast.PlannedUnknown)); noted != want {
 			t.Errorf("%s: noted %d times: %v\n%s", class, noted, answer.Approximate, answer.Text())
 		}
@@ -32,11 +32,11 @@ func TestAPlannedLimitRangeMayAdmitWhatIsRejectedNow(t *testing.T) {
 		return pod
 	})[0]
 	now := oneNode("8")
-	if answer := forecast.Run(now, nil, rejected); answer.Pods[0].State == forecast.Starts {
+	if answer := forecast.Run(t.Context(), now, nil, rejected); answer.Pods[0].State == forecast.Starts {
 		t.Errorf("without the LimitRange it starts:\n%s", answer.Text())
 	}
 	limits := &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "limits"}}
-	answer := forecast.Run(now.With([]runtime.Object{limits}), nil, rejected)
+	answer := forecast.Run(t.Context(), now.With([]runtime.Object{limits}), nil, rejected)
 	if answer.Pods[0].State != forecast.Starts || len(reasonsWith(answer, forecast.PlannedUnknown)) == 0 {
 		t.Errorf("with it %v, approximate %v:\n%s", answer.Pods[0].State, answer.Approximate, answer.Text())
 	}
@@ -49,7 +49,7 @@ func TestAPlannedQuotaMayCountBeforeOrAfterThePods(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "few"},
 			Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse(hard)}},
 		}
-		answer := forecast.Run(full().With([]runtime.Object{quota}), nil, batchJob(t, "{template: {spec: {priorityClassName: high}}}"))
+		answer := forecast.Run(t.Context(), full().With([]runtime.Object{quota}), nil, batchJob(t, "{template: {spec: {priorityClassName: high}}}"))
 		if pod := answer.Pods[0]; pod.State != want || len(pod.Nodes) != 2 || len(answer.Approximate) > 0 || answer.MaySpareAll != (want == forecast.Rejected) {
 			t.Errorf("%s pods: %s on %v, approximate: %v\n%s", hard, pod.State, pod.Nodes, answer.Approximate, answer.Text())
 		}

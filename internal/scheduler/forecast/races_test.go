@@ -29,7 +29,7 @@ func TestAPodOfTheSameSecondMayBeAsYoungAsAPlannedOne(t *testing.T) {
 		s := full()
 		s.Pods = s.Pods[:1] // low-1 on node-1; the planned pod goes to node-2
 		s.Pods[0].Status.StartTime = new(metav1.NewTime(forecasttest.AsOf.Add(-age)))
-		answer := forecast.Run(s, []forecast.Job{low}, named(t, "high", "{template: {spec: {priorityClassName: high}}}"))
+		answer := forecast.Run(t.Context(), s, []forecast.Job{low}, named(t, "high", "{template: {spec: {priorityClassName: high}}}"))
 		if text := answer.Text(); strings.Contains(text, "default/low-1") != eligible || !strings.Contains(text, "the pod of low") {
 			t.Errorf("beside a pod that started %s before:\n%s", age, text)
 		}
@@ -50,7 +50,7 @@ func inOneDomain() *forecast.Snapshot {
 // The scheduler evicts low-2 for one pod, and decides about the other before or after its cache has that low-2 is
 // stopping.
 func TestAVictimMayCountUntilTheSchedulerHasNoticedItsEnd(t *testing.T) {
-	answer := forecast.Run(inOneDomain(), nil, batchJob(t, `
+	answer := forecast.Run(t.Context(), inOneDomain(), nil, batchJob(t, `
 parallelism: 2
 completions: 2
 template:
@@ -70,7 +70,7 @@ template:
 func TestAWorkloadThatIsAdmittedAfterwardsIsNamed(t *testing.T) {
 	low, lowPod := runningTask("low", 100)
 	small := forecasttest.Workload("Job", "small", "job-small", forecasttest.Pod("small", "", "1", 0, 0), 100, -20)
-	answer := forecast.Run(team([]*kueue.Workload{low, small}, lowPod), nil, taskJob(t, forecasttest.Task("high", "user-queue", "high", "3", 1)))
+	answer := forecast.Run(t.Context(), team([]*kueue.Workload{low, small}, lowPod), nil, taskJob(t, forecasttest.Task("high", "user-queue", "high", "3", 1)))
 	assertText(t, answer, "evicts  workload default/job-low", "workload job-small is admitted afterwards, with quota that is left over")
 }
 
@@ -78,7 +78,7 @@ func TestAPodThatTheSchedulerHasEvictedIsNotEvictedByItsQueueToo(t *testing.T) {
 	low, lowPod := runningTask("low", 100)
 	s := team([]*kueue.Workload{low}, lowPod)
 	first := named(t, "first", "{template: {spec: {priorityClassName: high, containers: [{name: main, resources: {requests: {cpu: 5}}}]}}}")
-	assertText(t, forecast.Run(s, []forecast.Job{first}, taskJob(t, forecasttest.Task("second", "user-queue", "high", "3", 1))),
+	assertText(t, forecast.Run(t.Context(), s, []forecast.Job{first}, taskJob(t, forecasttest.Task("second", "user-queue", "high", "3", 1))),
 		"evicts  workload default/job-low")
 }
 
@@ -103,7 +103,7 @@ func TestWhatIsPlannedWithAJobDecidesThoughADryRunHasNotMetIt(t *testing.T) {
 				pod.Answered, pod.Spec.Priority, pod.Spec.PreemptionPolicy = true, new(int32), new(corev1.PreemptLowerPriority)
 				return pod
 			})
-			answer := forecast.Run(full().With([]runtime.Object{c.planned}), nil, answered[0])
+			answer := forecast.Run(t.Context(), full().With([]runtime.Object{c.planned}), nil, answered[0])
 			assertText(t, answer, c.wantText)
 			if len(answer.Evicts) > 0 {
 				t.Errorf("it evicts %+v", answer.Evicts)
@@ -120,7 +120,7 @@ func TestWhatADryRunAcceptedIsAccepted(t *testing.T) {
 		pod.Answered = true // the namespace may be exempt
 		return pod
 	})
-	if text := forecast.Run(s, nil, answered[0]).Text(); strings.Contains(text, "PodSecurity") {
+	if text := forecast.Run(t.Context(), s, nil, answered[0]).Text(); strings.Contains(text, "PodSecurity") {
 		t.Errorf("it is rejected:\n%s", text)
 	}
 }

@@ -49,7 +49,7 @@ func TestAnAutoscalerIsAReasonWhereAPodWaits(t *testing.T) {
 			s := oneNode("4", program(c.image))
 			s.Nodes[0].Labels["cloud.google.com/gke-nodepool"] = "pool-a"
 			job := batchJob(t, "{template: {spec: {containers: [{name: main, resources: {requests: {cpu: "+c.cpus+"}}}]}}}")
-			answer := forecast.Run(s, nil, job)
+			answer := forecast.Run(t.Context(), s, nil, job)
 			if got := reasonsWith(answer, forecast.MayGrow); !slices.Equal(got, c.want) {
 				t.Errorf("got %+v, want %+v", got, c.want)
 			}
@@ -78,7 +78,7 @@ func TestAControllerThatDecidesMoreThanWhetherAJobStartsIsAReason(t *testing.T) 
 		"example.com/approval":                "",
 	} {
 		t.Run(controller, func(t *testing.T) {
-			answer := forecast.Run(checkedBy(controller), nil, taskJob(t, forecasttest.Task("x", "user-queue", "high", "3", 1)))
+			answer := forecast.Run(t.Context(), checkedBy(controller), nil, taskJob(t, forecasttest.Task("x", "user-queue", "high", "3", 1)))
 			for _, code := range codes {
 				got := reasonsWith(answer, code)
 				if (len(got) == 1) != (code == want) {
@@ -111,7 +111,7 @@ func TestATimeoutOfKueueIsAReasonWherePodsDoNotStartImmediately(t *testing.T) {
 			if c.blocked {
 				s.Pods = append(s.Pods, forecasttest.Pod("blocks", "node-1", "6", 2_000_000, 0))
 			}
-			answer := forecast.Run(s, nil, taskJob(t, forecasttest.Task("x", "user-queue", "high", "3", 1)))
+			answer := forecast.Run(t.Context(), s, nil, taskJob(t, forecasttest.Task("x", "user-queue", "high", "3", 1)))
 			got := reasonsWith(answer, forecast.ReadyTimeout)
 			if len(got) != c.want || c.want == 1 && got[0].Object != "ClusterQueue team" {
 				t.Errorf("got %+v, approximate %v\n%s", got, answer.Approximate, answer.Text())
@@ -147,7 +147,7 @@ func TestARuleForExitCodesIsAReasonIfItWouldChangeWhatAnEvictionDoes(t *testing.
 				ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "coded", UID: "job-coded"},
 				Spec:       batchv1.JobSpec{PodFailurePolicy: &batchv1.PodFailurePolicy{Rules: c.rules}},
 			}}
-			answer := forecast.Run(s, nil, batchJob(t, "{template: {spec: {priorityClassName: high}}}"))
+			answer := forecast.Run(t.Context(), s, nil, batchJob(t, "{template: {spec: {priorityClassName: high}}}"))
 			got := reasonsWith(answer, forecast.NotModelled)
 			if (len(got) > 0) != c.noted || c.noted && got[0].Object != "Job coded" {
 				t.Errorf("approximate %+v", answer.Approximate)
@@ -167,7 +167,7 @@ func TestAForecastForAnUntestedVersionOfKubernetesSaysSo(t *testing.T) {
 	} {
 		s := tutorial()
 		s.Version = version
-		answer := forecast.Run(s, nil, high(t))
+		answer := forecast.Run(t.Context(), s, nil, high(t))
 		got := strings.Join(forecast.Texts(reasonsWith(answer, forecast.UntestedVersion)), "; ")
 		if got != want {
 			t.Errorf("%s: %q", version, got)

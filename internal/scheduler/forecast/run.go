@@ -104,6 +104,7 @@ type budget struct {
 	most     int // number of runs that are followed at a time
 	followed int // number of runs that are followed now
 	tries    int // how often pods were tried in all runs
+	late     func() bool
 }
 
 // maxTries bounds how often pods are tried in all runs before no more of them split: at most some five seconds of work.
@@ -111,7 +112,7 @@ const maxTries = 50_000
 
 // room is the number of runs into which one may split, itself included.
 func (b *budget) room() int {
-	if b.tries > maxTries {
+	if b.tries > maxTries || b.late() {
 		return 1
 	}
 	return max(b.most-b.followed+1, 1)
@@ -175,3 +176,19 @@ func (r *run) fork() *run {
 
 // drop says that a run is not followed any more.
 func (r *run) drop() { r.followed-- }
+
+// inTime are the runs to follow: when it is late one of them, which keeps the victims of the others as possible ones.
+func (s splitter) inTime(runs []*run) []*run {
+	if len(runs) < 2 || !s.late() {
+		return runs
+	}
+	one := runs[0]
+	one.cut = true
+	for _, other := range runs[1:] {
+		for _, v := range slices.Concat(other.lost, other.others) {
+			one.alsoPossible(v)
+		}
+		other.drop()
+	}
+	return runs[:1]
+}

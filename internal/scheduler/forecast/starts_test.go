@@ -48,7 +48,7 @@ func TestAJobThatWaitsForQuotaHasAnEstimateFromTheRunTimesOfOthers(t *testing.T)
 		for _, c := range change {
 			c(s)
 		}
-		answer := forecast.Run(s, nil, waiting)
+		answer := forecast.Run(t.Context(), s, nil, waiting)
 		if answer.Outcome != forecast.Pends {
 			t.Fatalf("it does not wait:\n%s", answer.Text())
 		}

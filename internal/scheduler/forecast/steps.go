@@ -164,7 +164,7 @@ func (f *forecast) replace(r *run) []*run {
 	for range maxRounds {
 		var next []*run
 		more := false
-		for _, one := range runs {
+		for _, one := range r.inTime(runs) {
 			freed := f.stopFailed(one)
 			pods := f.replacements(one)
 			if freed {

@@ -59,7 +59,7 @@ func TestAnEvictedPodThatSucceedsIsNotReplacedByAJobThatReplacesFailedPods(t *te
 		},
 	} {
 		t.Run(behaviour, func(t *testing.T) {
-			answer := forecast.Run(savingJob(c.spec), nil, batchJob(t, `{template: {spec: {priorityClassName: high, nodeSelector: {kubernetes.io/hostname: node-1},
+			answer := forecast.Run(t.Context(), savingJob(c.spec), nil, batchJob(t, `{template: {spec: {priorityClassName: high, nodeSelector: {kubernetes.io/hostname: node-1},
 				containers: [{name: main, resources: {requests: {cpu: 3}}}]}}}`))
 			if e := evictionOf(answer, "little"); e == nil || e.Certain != c.certain || len(answer.Approximate) > 0 {
 				t.Errorf("certain %t is wanted of the other pod's eviction: %+v, approximate %v\n%s", c.certain, e, answer.Approximate, answer.Text())
@@ -80,7 +80,7 @@ func TestAJobFailsByItsPolicyUnlessTheEvictedPodSucceeds(t *testing.T) {
 	other.OwnerReferences = s.Pods[0].OwnerReferences
 	s.Pods, s.Nodes = append(s.Pods, other), append(s.Nodes, forecasttest.Node("node-3", "4"))
 	s.BatchJobs[0].Spec.Parallelism, s.BatchJobs[0].Status.Active = new(int32(2)), 2
-	answer := forecast.Run(s, nil, batchJob(t, `{template: {spec: {priorityClassName: high, nodeSelector: {kubernetes.io/hostname: node-1},
+	answer := forecast.Run(t.Context(), s, nil, batchJob(t, `{template: {spec: {priorityClassName: high, nodeSelector: {kubernetes.io/hostname: node-1},
 		containers: [{name: main, resources: {requests: {cpu: 3}}}]}}}`))
 	if e := evictionOf(answer, "other"); e == nil || e.Certain {
 		t.Errorf("the Job's other pod stops if the Job fails: %+v\n%s", e, answer.Text())
@@ -104,7 +104,7 @@ func TestThatAPlannedPodMaySucceedWhenAnotherJobEvictsItIsAReason(t *testing.T) 
 			t.Fatal(err)
 		}
 		low.Object = object
-		got := reasonsWith(forecast.Run(s, []forecast.Job{low}, high), forecast.NotModelled)
+		got := reasonsWith(forecast.Run(t.Context(), s, []forecast.Job{low}, high), forecast.NotModelled)
 		if (len(got) > 0) != noted || noted && !strings.Contains(got[0].Text, "exits with code 0") {
 			t.Errorf("%s: %+v", spec, got)
 		}

@@ -117,7 +117,7 @@ template:
 		t.Run(behaviour, func(t *testing.T) {
 			s := full()
 			c.given(s)
-			assertText(t, forecast.Run(s, nil, batchJob(t, c.job)), c.wantText...)
+			assertText(t, forecast.Run(t.Context(), s, nil, batchJob(t, c.job)), c.wantText...)
 		})
 	}
 }
@@ -130,19 +130,19 @@ func TestAJobBeyondItsBackoffLimitFailsWithAllItsPods(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "frail", UID: types.UID("job-frail")},
 		Spec:       batchv1.JobSpec{BackoffLimit: new(int32(0))},
 	}}
-	answer := forecast.Run(s, nil, batchJob(t, "{template: {spec: {priorityClassName: high}}}"))
+	answer := forecast.Run(t.Context(), s, nil, batchJob(t, "{template: {spec: {priorityClassName: high}}}"))
 	assertText(t, answer, "Job frail fails: its backoffLimit of 0 is exceeded")
 	if len(answer.Evicts) != 2 {
 		t.Errorf("both of its pods stop: %+v", answer.Evicts)
 	}
 	s.BatchJobs[0].Spec.BackoffLimit = new(int32(1))
-	assertText(t, forecast.Run(s, nil, batchJob(t, "{template: {spec: {priorityClassName: high}}}")), "Job frail recreates it")
+	assertText(t, forecast.Run(t.Context(), s, nil, batchJob(t, "{template: {spec: {priorityClassName: high}}}")), "Job frail recreates it")
 	both := batchJob(t, "{parallelism: 2, completions: 2, template: {spec: {priorityClassName: high}}}")
-	assertText(t, forecast.Run(s, nil, both), "Job frail fails: its backoffLimit of 1 is exceeded")
+	assertText(t, forecast.Run(t.Context(), s, nil, both), "Job frail fails: its backoffLimit of 1 is exceeded")
 	s.BatchJobs[0].Spec.PodFailurePolicy = &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{
 		Action: batchv1.PodFailurePolicyActionIgnore, OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{{Type: corev1.DisruptionTarget}},
 	}}}
-	assertText(t, forecast.Run(s, nil, batchJob(t, "{template: {spec: {priorityClassName: high}}}")), "Job frail recreates it")
+	assertText(t, forecast.Run(t.Context(), s, nil, batchJob(t, "{template: {spec: {priorityClassName: high}}}")), "Job frail recreates it")
 }
 
 func TestAPodWaitsForTheVictimThatTakesLongestToStop(t *testing.T) {
@@ -151,7 +151,7 @@ func TestAPodWaitsForTheVictimThatTakesLongestToStop(t *testing.T) {
 		for i := range graces {
 			s.Pods[i].Spec.TerminationGracePeriodSeconds = &graces[i]
 		}
-		assertText(t, forecast.Run(s, nil, batchJob(t, "{template: {spec: {priorityClassName: high}}}")), "(grace period 1m0s)")
+		assertText(t, forecast.Run(t.Context(), s, nil, batchJob(t, "{template: {spec: {priorityClassName: high}}}")), "(grace period 1m0s)")
 	}
 }
 
@@ -167,7 +167,7 @@ func TestAGangMayEvictMoreThanABudgetAllowsWhenItsControllerIsLate(t *testing.T)
 		Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}},
 		Status:     policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: 1},
 	}}
-	answer := forecast.Run(s, nil, batchJob(t, "{parallelism: 2, completions: 2, template: {spec: {priorityClassName: high}}}"))
+	answer := forecast.Run(t.Context(), s, nil, batchJob(t, "{parallelism: 2, completions: 2, template: {spec: {priorityClassName: high}}}"))
 	var named []string
 	for _, e := range answer.Evicts {
 		if e.Certain {
@@ -189,7 +189,7 @@ func TestAGangOnManyEqualNodesIsFollowedToTheEnd(t *testing.T) {
 		s.Nodes = append(s.Nodes, forecasttest.Node(name, "4"))
 		s.Pods = append(s.Pods, forecasttest.Pod("low-"+name, name, "3", 1000, 0))
 	}
-	answer := forecast.Run(s, nil, batchJob(t, "{parallelism: 8, completions: 8, template: {spec: {priorityClassName: high}}}"))
+	answer := forecast.Run(t.Context(), s, nil, batchJob(t, "{parallelism: 8, completions: 8, template: {spec: {priorityClassName: high}}}"))
 	if answer.Outcome != forecast.Preempts || len(answer.Approximate) > 0 {
 		t.Fatalf("got %s, approximate %v", answer.Outcome, answer.Approximate)
 	}
@@ -203,12 +203,12 @@ func TestAWorkloadsPodsAreFoundByTheAnnotationOfKueue(t *testing.T) {
 	s.Pods[0].Annotations = map[string]string{kueue.WorkloadAnnotation: "jobset-jobs"}
 	w := forecasttest.Workload("JobSet", "jobs", "set-uid", s.Pods[0], 100, 1)
 	s.Queues = forecasttest.Queues("3", w)
-	answer := forecast.Run(s, nil, taskJob(t, forecasttest.Task("x", "user-queue", "high", "3", 1)))
+	answer := forecast.Run(t.Context(), s, nil, taskJob(t, forecasttest.Task("x", "user-queue", "high", "3", 1)))
 	if answer.Outcome != forecast.Preempts || len(answer.Evicts) != 1 || !slices.Equal(answer.Evicts[0].Pods, []string{"default/set-0"}) {
 		t.Errorf("got %s: %+v\n%s", answer.Outcome, answer.Evicts, answer.Text())
 	}
 	s.Pods[0].Annotations = nil
-	answer = forecast.Run(s, nil, taskJob(t, forecasttest.Task("x", "user-queue", "high", "3", 1)))
+	answer = forecast.Run(t.Context(), s, nil, taskJob(t, forecasttest.Task("x", "user-queue", "high", "3", 1)))
 	if !slices.ContainsFunc(answer.Approximate, func(r forecast.Reason) bool { return r.Code == forecast.PodsNotFound }) {
 		t.Errorf("pods that are not found are a reason: %v", answer.Approximate)
 	}
@@ -237,7 +237,7 @@ func TestForecastsOfOneFileNameTheirOwnVictimsOnly(t *testing.T) {
 	one := batchJob(t, "{template: {spec: {priorityClassName: high, nodeSelector: {group: a}}}}")
 	two := batchJob(t, "{template: {spec: {priorityClassName: high, nodeSelector: {group: b}}}}")
 	two.Name = "y"
-	for i, answer := range forecast.All(s, []forecast.Job{one, two}) {
+	for i, answer := range forecast.All(t.Context(), s, []forecast.Job{one, two}) {
 		for _, e := range answer.Evicts {
 			if group := string("ab"[i]); !strings.HasPrefix(e.Node, group) {
 				t.Errorf("%s is for %s: %+v", e.Name, answer.Name, e)

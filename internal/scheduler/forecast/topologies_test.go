@@ -89,7 +89,7 @@ func TestAFlavorOfTwoResourcesIsNamedOnce(t *testing.T) {
 		pod.Spec.Containers[0].Resources.Requests[corev1.ResourceMemory] = resource.MustParse("1Gi")
 		return pod
 	})[0]
-	if answer := forecast.Run(s, nil, job); !strings.Contains(answer.Text(), "admitted by ClusterQueue team with quota of any\n") {
+	if answer := forecast.Run(t.Context(), s, nil, job); !strings.Contains(answer.Text(), "admitted by ClusterQueue team with quota of any\n") {
 		t.Error(answer.Text())
 	}
 }
@@ -125,7 +125,7 @@ func TestPodsGoToTheDomainsThatKueueGivesThem(t *testing.T) {
 			approximate: true, // an evicted workload may get what is left
 		},
 	} {
-		answer := forecast.Run(racks(c.others...), nil, taskOn(t, c.pods, c.annotation, c.value))
+		answer := forecast.Run(t.Context(), racks(c.others...), nil, taskOn(t, c.pods, c.annotation, c.value))
 		if got := nodesOf(&answer); c.nodes != "" && got != c.nodes {
 			t.Errorf("%s: the pods go to %q, not %q:\n%s", name, got, c.nodes, answer.Text())
 		}
@@ -151,7 +151,7 @@ func TestAPodOutsideOfQueuesMattersToATopologyOnlyIfItMayRunThere(t *testing.T) 
 		pod := forecasttest.Pod("web", "", "1", 0, 0)
 		pod.Spec.NodeSelector = map[string]string{"pool": c.pool}
 		web.Stages = []forecast.Stage{{{Pods: []forecast.Pod{{Role: "the pod", Pod: pod}}}}}
-		answer := forecast.Run(racks(), []forecast.Job{web}, taskOn(t, 4, kueue.PodSetRequiredTopologyAnnotation, rackLabel))
+		answer := forecast.Run(t.Context(), racks(), []forecast.Job{web}, taskOn(t, 4, kueue.PodSetRequiredTopologyAnnotation, rackLabel))
 		if noted := len(reasonsWith(answer, forecast.QueueTopology)) > 0; noted != c.matters {
 			t.Errorf("%s: noted %t: %v", name, noted, answer.Approximate)
 		}

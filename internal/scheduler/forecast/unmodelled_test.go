@@ -84,7 +84,7 @@ func TestWhatIsNotKnownOfKueueIsAReason(t *testing.T) {
 			if c.job != nil {
 				job = c.job(job)
 			}
-			answer := forecast.Run(c.on, nil, job)
+			answer := forecast.Run(t.Context(), c.on, nil, job)
 			if got := reasonsWith(answer, c.code); (len(got) > 0) != c.expected {
 				t.Errorf("%s: %+v\n%s", c.code, got, answer.Text())
 			}
@@ -124,7 +124,7 @@ func TestKueuesConfigurationDecidesWhatCounts(t *testing.T) {
 		t.Run(behaviour, func(t *testing.T) {
 			s := configured(t, team(nil), c.configuration)
 			s.Nodes[0].Status.Allocatable["example.com/gpu"] = resource.MustParse("1")
-			answer := forecast.Run(s, nil, withGPU(taskJob(t, forecasttest.Task("x", "user-queue", "high", "2", 1))))
+			answer := forecast.Run(t.Context(), s, nil, withGPU(taskJob(t, forecasttest.Task("x", "user-queue", "high", "2", 1))))
 			if got := answer.Queues[0].Admitted; got != c.admitted {
 				t.Errorf("admitted %t\n%s", got, answer.Text())
 			}
@@ -140,7 +140,7 @@ func TestABoostCountsWhereItsGateIsOn(t *testing.T) {
 	for gate, evicts := range map[string]bool{"": true, "featureGates: {PriorityBoost: true}": false} {
 		w, pod := runningTask("running", 100)
 		w.Annotations = map[string]string{controllerconstants.PriorityBoostAnnotationKey: "900"}
-		answer := forecast.Run(configured(t, team([]*kueue.Workload{w}, pod), gate), nil, taskJob(t, forecasttest.Task("urgent", "user-queue", "high", "4", 1)))
+		answer := forecast.Run(t.Context(), configured(t, team([]*kueue.Workload{w}, pod), gate), nil, taskJob(t, forecasttest.Task("urgent", "user-queue", "high", "4", 1)))
 		if answer.Queues[0].Admitted != evicts {
 			t.Errorf("with %q: %s", gate, answer.Text())
 		}
@@ -150,7 +150,7 @@ func TestABoostCountsWhereItsGateIsOn(t *testing.T) {
 func TestAJobThatIsHeldBackIsNotAdmitted(t *testing.T) {
 	job := taskJob(t, forecasttest.Task("held", "user-queue", "high", "4", 1))
 	job.Stages[0][0].GatedBy = "example.com/budget"
-	answer := forecast.Run(configured(t, team(nil), ""), nil, job)
+	answer := forecast.Run(t.Context(), configured(t, team(nil), ""), nil, job)
 	if answer.Queues[0].Admitted || answer.Queues[0].Why != "Admission is gated by: example.com/budget" {
 		t.Errorf("%+v\n%s", answer.Queues[0], answer.Text())
 	}
@@ -177,7 +177,7 @@ func TestATimeoutOfAKnownConfigurationIsReportedForWorkloadsWhosePodsWait(t *tes
 			if c.priority != 0 {
 				s.Pods = append(s.Pods, forecasttest.Pod("blocks", "node-1", "6", c.priority, 0))
 			}
-			answer := forecast.Run(s, nil, taskJob(t, forecasttest.Task("x", "user-queue", "high", "3", 1)))
+			answer := forecast.Run(t.Context(), s, nil, taskJob(t, forecasttest.Task("x", "user-queue", "high", "3", 1)))
 			want := ""
 			if c.timeout != "" {
 				want = fmt.Sprintf(late, c.timeout)

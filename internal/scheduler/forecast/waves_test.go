@@ -40,7 +40,7 @@ func TestLaterWavesArePlacedWhenTheEarlierOnesRun(t *testing.T) {
 		"and a queue with enough of it admits them all": {wide("12"), inWaves("user-queue", true), "starts starts starts"},
 	} {
 		t.Run(behaviour, func(t *testing.T) {
-			if answer := forecast.Run(c.on, nil, c.job); states(answer) != c.want {
+			if answer := forecast.Run(t.Context(), c.on, nil, c.job); states(answer) != c.want {
 				t.Errorf("got %q, want %q:\n%s", states(answer), c.want, answer.Text())
 			}
 		})
@@ -66,7 +66,7 @@ func TestPodSetsTakeFlavorsInTheOrderOfTheWorkload(t *testing.T) {
 	more.Resources[0].NominalQuota.Set(100)
 	group.Flavors = append(group.Flavors, more)
 	spare.Spec.NodeLabels = map[string]string{"pool": "other"}
-	answer := forecast.Run(s, nil, inWaves("user-queue", false))
+	answer := forecast.Run(t.Context(), s, nil, inWaves("user-queue", false))
 	if got := states(answer); got != "starts never never" {
 		t.Errorf("got %q, want the initializer on the first flavor and the nodes on the other:\n%s", got, answer.Text())
 	}
@@ -80,16 +80,16 @@ func TestWhatAPlanDeletesIsGone(t *testing.T) {
 	}
 	s := oneNode("8", web("old-a-0"), web("old-a-1"))
 	job := inWaves("", true)
-	if answer := forecast.Run(s, nil, job); states(answer) != "waits not_created not_created" {
+	if answer := forecast.Run(t.Context(), s, nil, job); states(answer) != "waits not_created not_created" {
 		t.Errorf("before: %q", states(answer))
 	}
 	s.Deletions = []forecast.Deletion{{Kind: "JobSet", Namespace: "default", Name: "old"}}
-	if answer := forecast.Run(s, nil, job); states(answer) != "starts starts starts" {
+	if answer := forecast.Run(t.Context(), s, nil, job); states(answer) != "starts starts starts" {
 		t.Errorf("after: %q", states(answer))
 	}
 	s.Deletions = nil
 	job.Name = "old" // a job that takes the place of the one which is there
-	if answer := forecast.Run(s, nil, job); states(answer) != "starts starts starts" {
+	if answer := forecast.Run(t.Context(), s, nil, job); states(answer) != "starts starts starts" {
 		t.Errorf("replaced: %q", states(answer))
 	}
 }

@@ -136,7 +136,7 @@ func TestAFileWithQueuesOfV1beta1HasTheForecastOfTheSameFileInV1beta2(t *testing
 			t.Fatal(err)
 		}
 		s := &forecast.Snapshot{AsOf: forecasttest.AsOf, Nodes: []*corev1.Node{forecasttest.Node("node-1", "8")}}
-		return forecast.Run(s.With(contents.Objects), nil, contents.Jobs[0]).Text()
+		return forecast.Run(t.Context(), s.With(contents.Objects), nil, contents.Jobs[0]).Text()
 	}
 	got := answer("v1beta1")
 	if diff := cmp.Diff(answer("v1beta2"), got); diff != "" {
