@@ -15,26 +15,56 @@ type Verdict string
 // The verdicts.
 const (
 	Right       Verdict = "right"
-	Approximate Verdict = "approximate" // it claims nothing
+	Approximate Verdict = "approximate" // it does not claim to know the outcome or the evictions
 	Refused     Verdict = "refused"     // no forecast was made
 	Wrong       Verdict = "wrong"
 )
 
-// Judge compares the answers of a forecast with what happened. why lists the differences, a sentence each, also if the
-// verdict is Approximate; or the reason why no forecast was made.
+// Judge compares the answers of a forecast with what happened: each of their claims that is certain. why lists the
+// differences, a sentence each, also if the verdict is Approximate; or the reason why no forecast was made.
 func Judge(answers []forecast.Answer, refusal string, h Happened) (verdict Verdict, why []string) {
 	if refusal != "" {
 		return Refused, []string{refusal}
 	}
-	why = append(misjudgedEvictions(answers, h), misjudgedPlaces(answers, h)...)
-	switch {
-	case slices.ContainsFunc(answers, func(a forecast.Answer) bool { return len(a.Approximate) > 0 }):
-		return Approximate, why
-	case len(why) > 0:
-		return Wrong, why
-	default:
-		return Right, nil
+	certain := func(of forecast.Claim) bool {
+		return !slices.ContainsFunc(answers, func(a forecast.Answer) bool { return !a.Certain(of) })
 	}
+	var wrong, other []string
+	judge := func(claim forecast.Claim, differences []string) {
+		if certain(claim) {
+			wrong = append(wrong, differences...)
+		} else {
+			other = append(other, differences...)
+		}
+	}
+	judge(forecast.ClaimEvictions, misjudgedEvictions(answers, h))
+	if certain(forecast.ClaimPlacement) {
+		judge(forecast.ClaimPlacement, misjudgedPlaces(answers, h))
+	} else {
+		judge(forecast.ClaimOutcome, misjudgedPlaces(anywhere(answers), h))
+	}
+	switch {
+	case len(wrong) > 0:
+		return Wrong, append(wrong, other...)
+	case slices.ContainsFunc(answers, func(a forecast.Answer) bool { return len(a.Unaccepted()) > 0 }):
+		return Approximate, other
+	default:
+		return Right, other
+	}
+}
+
+// anywhere are the answers if each pod that starts may do so on every node.
+func anywhere(answers []forecast.Answer) []forecast.Answer {
+	answers = slices.Clone(answers)
+	for i := range answers {
+		answers[i].Pods = slices.Clone(answers[i].Pods)
+		for j := range answers[i].Pods {
+			if pod := &answers[i].Pods[j]; len(pod.Nodes) > 0 {
+				pod.Others++
+			}
+		}
+	}
+	return answers
 }
 
 // misjudgedEvictions are the certain evictions that did not happen, and those that happened and were not forecast.

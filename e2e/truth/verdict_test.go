@@ -1,7 +1,6 @@
 package truth_test
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -111,12 +110,18 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-func TestWhatIsApproximateClaimsNothing(t *testing.T) {
+func TestWhatIsNotCertainIsNotClaimed(t *testing.T) {
 	answers := said([]forecast.PodForecast{starts("the pod", "a")})
 	if verdict, _ := truth.Judge(answers, "", truth.Happened{}); verdict != truth.Wrong {
 		t.Fatalf("without a reservation the verdict is %s", verdict)
 	}
-	answers[0].Approximate = slices.Grow(answers[0].Approximate, 1)[:1]
+	answers[0].Approximate = []forecast.Reason{{Code: forecast.TooManyChoices, Claims: forecast.ClaimPlacement}}
+	for node, want := range map[string]truth.Verdict{"": truth.Wrong, "a": truth.Right, "b": truth.Right} {
+		if verdict, why := truth.Judge(answers, "", truth.Happened{Planned: runs(node)}); verdict != want {
+			t.Errorf("it runs on node %q, which alone is uncertain, and the verdict is %s, for %q", node, verdict, why)
+		}
+	}
+	answers[0].Approximate = []forecast.Reason{forecast.NewReason(forecast.NotModelled, "", "")}
 	if verdict, why := truth.Judge(answers, "", truth.Happened{}); verdict != truth.Approximate || len(why) == 0 {
 		t.Errorf("with one it is %s, for %q", verdict, why)
 	}

@@ -108,6 +108,9 @@ func (a Answer) Claims() Claims {
 	return claims
 }
 
+// Certain reports whether all of some claims are certain.
+func (a Answer) Certain(of Claim) bool { return len(a.codes(of)) == 0 }
+
 func (a Answer) certainty(of Claim) Certainty {
 	codes := a.codes(of)
 	return Certainty{Certain: len(codes) == 0, Reasons: codes}

@@ -96,7 +96,7 @@ func NewReason(code ReasonCode, object, text string) Reason {
 	return Reason{Code: code, Claims: claims, Object: object, Text: text}
 }
 
-func (r Reason) undermines(any Claim) bool { return r.Claims&any != 0 }
+func (r Reason) undermines(of Claim) bool { return r.Claims&of != 0 }
 
 // notes collects, without repetition, the reasons why an answer is approximate.
 type notes struct {
