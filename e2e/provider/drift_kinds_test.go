@@ -209,7 +209,8 @@ func others(value any) []any {
 		return []any{v + 1, v + 2}
 	case string:
 		values := []any{v + "-other", v + "-another", v + "other", v + "another", "71", "72"}
-		for _, word := range []string{ // those of Kueue's fields that have only some
+		for _, word := range []string{ // the quantities that no other one bounds, and those of Kueue's fields that have only some
+			"1", "3",
 			"None", "Hold", "Never", "LowerPriority", "Any", "LowerOrNewerEqualPriority", "StrictFIFO", "BestEffortFIFO",
 			"MayStopSearch", "TryNextFlavor", "BorrowingOverPreemption", "PreemptionOverBorrowing",
 			"UsageBasedAdmissionFairSharing", "NoAdmissionFairSharing", "NoSchedule", "NoExecute", "Equal", "Exists", "In", "NotIn", "DoesNotExist",
@@ -260,18 +261,53 @@ func (l leaf) as(value any) leaf {
 	return l
 }
 
-// accepted are up to two other values of a field that the API server takes.
-func (k driftKind) accepted(t *testing.T, name string, at leaf) []any {
-	t.Helper()
-	var values []any
-	for _, value := range others(at.value) {
-		if k.set(t, name, true, at.as(value)) == nil {
-			if values = append(values, value); len(values) == 2 {
-				break
-			}
+// change is fields with other values than they have, which the API server takes only together.
+type change []leaf
+
+func (c change) paths() []string {
+	var paths []string
+	for _, l := range c {
+		paths = append(paths, l.path)
+	}
+	return paths
+}
+
+// missing are the fields of another object that an object does not have.
+func (k driftKind) missing(object, other *unstructured.Unstructured) (fields change) {
+	there := k.fieldsOf(object)
+	for name, value := range k.fieldsOf(other) {
+		if _, has := there[name]; !has {
+			attribute := apifield.Snake(name)
+			fields = append(fields, leaf{path: attribute, pointer: k.pointer(attribute), value: value, isNew: true})
 		}
 	}
-	return values
+	return fields
+}
+
+// alike are a field and all others of the same value: what is named at several places has to change at all of them at once.
+func alike(all []leaf, at leaf) change {
+	return slices.DeleteFunc(slices.Clone(change(all)), func(l leaf) bool { return l.value != at.value })
+}
+
+// accepted are up to two changes of a field that the API server takes: of the field alone, or else of all alike.
+func (k driftKind) accepted(t *testing.T, name string, all []leaf, at leaf) []change {
+	t.Helper()
+	for _, fields := range []change{{at}, alike(all, at)} {
+		var changes []change
+		for _, value := range others(at.value) {
+			changed := slices.Clone(fields)
+			for i := range changed {
+				changed[i].value = value
+			}
+			if len(changes) < 2 && k.set(t, name, true, changed...) == nil {
+				changes = append(changes, changed)
+			}
+		}
+		if len(changes) > 0 {
+			return changes
+		}
+	}
+	return nil
 }
 
 func entriesOf(value tftypes.Value) map[string]tftypes.Value {

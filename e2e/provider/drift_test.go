@@ -110,17 +110,19 @@ func (d *drifting) expectNamed(t *testing.T, diagnostics []*tfprotov6.Diagnostic
 	}
 }
 
-// mutable are the attributes that another manager can change, with two other values each, and those that no client can.
-func (d *drifting) mutable(t *testing.T) (leaves []leaf, values [][]any, refused []string) {
+// mutable are the changes by another manager that the API server takes, up to two of each attribute, and the attributes
+// that no client can change.
+func (d *drifting) mutable(t *testing.T) (changes [][]change, refused []string) {
 	t.Helper()
-	for _, l := range d.leavesOf(d.pristine) {
-		if accepted := d.accepted(t, d.name, l); len(accepted) > 0 {
-			leaves, values = append(leaves, l), append(values, accepted)
+	leaves := d.leavesOf(d.pristine)
+	for _, l := range leaves {
+		if accepted := d.accepted(t, d.name, leaves, l); len(accepted) > 0 {
+			changes = append(changes, accepted)
 		} else {
 			refused = append(refused, l.path)
 		}
 	}
-	return leaves, values, refused
+	return changes, refused
 }
 
 func TestDriftOfEveryAttributeIsPlannedAndCorrected(t *testing.T) {
@@ -135,21 +137,23 @@ func TestDriftOfEveryAttributeIsPlannedAndCorrected(t *testing.T) {
 					config += driftedMetadata
 				}
 				d := k.drift(t, server, fmt.Sprintf("drift-each-%d", i), config)
-				leaves, values, refused := d.mutable(t)
-				change := func(i int) string {
-					if err := k.set(t, d.name, false, leaves[i].as(values[i][0])); err != nil {
+				changes, refused := d.mutable(t)
+				act := func(c change) []string {
+					if err := k.set(t, d.name, false, c...); err != nil {
 						t.Fatal(err)
 					}
-					tried[inSchema(leaves[i].path)] = true
-					return leaves[i].path
+					for _, path := range c.paths() {
+						tried[inSchema(path)] = true
+					}
+					return c.paths()
 				}
-				for i := range leaves {
-					d.expectCorrected(t, change(i))
+				for _, of := range changes {
+					d.expectCorrected(t, act(of[0])...)
 				}
-				for first := 0; first < len(leaves); first += 3 {
+				for some := range slices.Chunk(changes, 3) {
 					var paths []string
-					for i := first; i < min(first+3, len(leaves)); i++ {
-						paths = append(paths, change(i))
+					for _, of := range some {
+						paths = append(paths, act(of[0])...)
 					}
 					d.expectCorrected(t, paths...)
 				}
@@ -189,25 +193,12 @@ func TestUnconfiguredFieldsOfOthersArePlannedAndRemoved(t *testing.T) {
 		t.Run(k.resource, func(t *testing.T) {
 			whole := k.drift(t, server, "drift-whole", k.updated)
 			d := k.drift(t, server, "drift-reduced", k.reduced)
-			var fields []leaf
-			for name, value := range entriesOf(whole.pristine) {
-				if now := entriesOf(d.pristine)[name]; value.IsNull() || !now.IsNull() || name == "uid" {
-					continue
-				}
-				l := leaf{path: name, pointer: d.pointer(name), isNew: true}
-				field, _, err := unstructured.NestedFieldCopy(whole.live.Object, strings.Split(strings.TrimPrefix(l.pointer, "/"), "/")...)
-				if err != nil {
-					t.Fatal(err)
-				}
-				fields = append(fields, l.as(field))
-			}
-			var paths []string
+			fields := k.missing(d.live, whole.live)
 			for _, l := range fields {
 				// What needs another field is set with all of them below.
 				if k.set(t, d.name, false, l) == nil {
 					d.expectCorrected(t, l.path)
 				}
-				paths = append(paths, l.path)
 			}
 			if len(fields) == 0 {
 				return
@@ -215,7 +206,7 @@ func TestUnconfiguredFieldsOfOthersArePlannedAndRemoved(t *testing.T) {
 			if err := k.set(t, d.name, false, fields...); err != nil {
 				t.Fatal(err)
 			}
-			d.expectCorrected(t, paths...)
+			d.expectCorrected(t, fields.paths()...)
 		})
 	}
 }
@@ -225,24 +216,24 @@ func TestWhatOthersChangeAfterThePlanIsAConflictThatNamesAll(t *testing.T) {
 	for _, k := range driftKinds() {
 		t.Run(k.resource, func(t *testing.T) {
 			d := k.drift(t, server, "drift-later", k.updated+driftedMetadata)
-			leaves, values, _ := d.mutable(t)
-			change := func(round int) (paths []string) {
-				for i, l := range leaves {
-					if len(values[i]) < 2 || len(paths) == 3 {
+			changes, _ := d.mutable(t)
+			act := func(round int) (paths []string) {
+				for _, of := range changes {
+					if len(of) < 2 || len(paths) >= 3 {
 						continue
 					}
-					if err := k.set(t, d.name, false, l.as(values[i][round])); err != nil {
+					if err := k.set(t, d.name, false, of[round]...); err != nil {
 						t.Fatal(err)
 					}
-					paths = append(paths, l.path)
+					paths = append(paths, of[round].paths()...)
 				}
 				return paths
 			}
-			change(0)
+			act(0)
 			d.Refresh(t)
 			planned, before := d.Plan(t), d.State
-			paths := change(1)
-			was := d.get(t, d.name).GetResourceVersion()
+			paths := act(1)
+			was := withoutStatus(d.get(t, d.name))
 			wrong := d.Apply(t, planned)
 			if len(wrong) != 1 || wrong[0].Severity != tfprotov6.DiagnosticSeverityError {
 				t.Fatalf("apply overwrites %v, which no plan has shown:\n%s", paths, texts(wrong))
@@ -253,8 +244,8 @@ func TestWhatOthersChangeAfterThePlanIsAConflictThatNamesAll(t *testing.T) {
 				}
 			}
 			expectText(t, wrong[0].Detail, `written by "`+driftTester+`"`, "the plan was made for", "terraform plan again", "ignore_changes = [", "force_conflicts = true")
-			if is := d.get(t, d.name).GetResourceVersion(); is != was {
-				t.Errorf("the object was changed")
+			if diff := cmp.Diff(was, withoutStatus(d.get(t, d.name))); diff != "" {
+				t.Errorf("the object was changed:\n%s", diff)
 			}
 			if !d.State.Equal(before) {
 				t.Errorf("state was changed:\n%s", differences(before, d.State))
@@ -262,17 +253,12 @@ func TestWhatOthersChangeAfterThePlanIsAConflictThatNamesAll(t *testing.T) {
 			d.expectCorrected(t, paths...)
 
 			t.Log("what was changed to what the plan sets is no conflict, nor is what others own")
-			change(0)
+			act(0)
 			d.Refresh(t)
 			planned = d.Plan(t)
-			for _, l := range leaves {
-				if slices.Contains(paths, l.path) {
-					if err := k.set(t, d.name, false, l); err != nil {
-						t.Fatal(err)
-					}
-				}
-			}
-			if err := k.set(t, d.name, false, leaf{pointer: "/metadata/labels/theirs", value: "x", isNew: true}); err != nil {
+			asPlanned := slices.DeleteFunc(d.leavesOf(d.pristine), func(l leaf) bool { return !slices.Contains(paths, l.path) })
+			theirs := leaf{pointer: "/metadata/labels/theirs", value: "x", isNew: true}
+			if err := k.set(t, d.name, false, append(asPlanned, theirs)...); err != nil {
 				t.Fatal(err)
 			}
 			if wrong := d.Apply(t, planned); len(wrong) > 0 {
@@ -328,21 +314,16 @@ func TestTheRemedyOfADriftWarningMakesThePlanIgnoreTheDrift(t *testing.T) {
 	t.Cleanup(func() { r.run(t, asIs, "destroy", "-auto-approve") })
 
 	for _, k := range driftKinds() {
-		whole, part := k.get(t, full), k.get(t, reduced)
-		var added []leaf
-		for name, value := range k.fieldsOf(whole) {
-			if _, has := k.fieldsOf(part)[name]; !has {
-				added = append(added, leaf{pointer: k.pointer(name), value: value, isNew: true})
-			}
-		}
-		if len(added) > 0 {
+		whole := k.get(t, full)
+		if added := k.missing(k.get(t, reduced), whole); len(added) > 0 {
 			if err := k.set(t, reduced, false, added...); err != nil {
 				t.Errorf("%s: %v", k.resource, err)
 			}
 		}
-		for _, l := range k.leavesInJSON(whole) {
-			if accepted := k.accepted(t, full, l); len(accepted) > 0 {
-				if err := k.set(t, full, false, l.as(accepted[0])); err != nil {
+		leaves := k.leavesInJSON(whole)
+		for _, l := range leaves {
+			if accepted := k.accepted(t, full, leaves, l); len(accepted) > 0 {
+				if err := k.set(t, full, false, accepted[0]...); err != nil {
 					t.Errorf("%s: %v", k.resource, err)
 				}
 			}
@@ -427,4 +408,13 @@ func forQueues(t *testing.T, name, attributes string, do func(d *drifting, act f
 			}
 		})
 	}
+}
+
+// withoutStatus is what an object consists of, without what its controller may write at any time.
+func withoutStatus(object *unstructured.Unstructured) map[string]any {
+	fields := object.DeepCopy().Object
+	delete(fields, "status")
+	unstructured.RemoveNestedField(fields, "metadata", "resourceVersion")
+	unstructured.RemoveNestedField(fields, "metadata", "managedFields")
+	return fields
 }

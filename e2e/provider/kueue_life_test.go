@@ -270,10 +270,13 @@ func TestKueueResourcesDoNotAdopt(t *testing.T) {
 	}
 }
 
-// managersOf are the managers of an object, each with its operation.
+// managersOf are the managers of an object, each with its operation, without Kueue, which owns its finalizer and the status.
 func managersOf(object *unstructured.Unstructured) []string {
 	var managers []string
 	for _, entry := range object.GetManagedFields() {
+		if entry.Manager == "kueue" {
+			continue
+		}
 		managers = append(managers, entry.Manager+" "+string(entry.Operation))
 	}
 	return managers

@@ -1,11 +1,9 @@
 package provider_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -16,42 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/tools/clientcmd"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
-
-	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
-	"github.com/elastic-training/terraform-provider-elastic/simcluster/crds"
 )
-
-// withKueue runs the tests on a cluster that has Kueue's kinds.
-type withKueue struct{ m *testing.M }
-
-func (w withKueue) Run() int {
-	ctx, cancel := context.WithTimeout(context.Background(), patience.Medium)
-	defer cancel()
-	if err := installKueue(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "installing Kueue's CRDs:", err)
-		return 1
-	}
-	return w.m.Run()
-}
-
-// installKueue makes Kueue's CRDs where they are not there already.
-func installKueue(ctx context.Context) error {
-	config, err := clientcmd.BuildConfigFromFlags("", adminKubeconfig())
-	if err != nil {
-		return err
-	}
-	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return err
-	}
-	// A user's own cluster may have Kueue: its definitions are better than those of the tests.
-	if _, err := client.Resource(kueue.SchemeGroupVersion.WithResource("clusterqueues")).List(ctx, metav1.ListOptions{Limit: 1}); err == nil {
-		return nil
-	}
-	return crds.InstallKueue(ctx, config)
-}
 
 // title is the kind as the API calls it.
 func (k kueueKind) title() string {

@@ -1,34 +1,40 @@
 package provider_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
+	"os"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
-	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+	controllerconstants "sigs.k8s.io/kueue/pkg/controller/constants"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 )
 
-// report writes the condition Active, as Kueue does, for the given generation of the object.
-func (k kueueKind) report(t *testing.T, name, status, reason, message string, generation int64) {
+// report writes the condition Active, as the controller of an admission check does, for the given generation of the object.
+func (k kueueKind) report(t *testing.T, name string, generation int64) {
 	t.Helper()
-	k.patch(t, name, "kueue", fmt.Sprintf(`{"status":{"conditions":[{"type":"Active","status":%q,"reason":%q,"message":%q,"observedGeneration":%d,"lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`,
-		status, reason, message, generation), "status")
+	k.patch(t, name, "controller", fmt.Sprintf(`{"status":{"conditions":[{"type":"Active","status":"True","reason":"Active","message":"","observedGeneration":%d,"lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`,
+		generation), "status")
 }
 
-// untilThere waits until an object exists in the given generation.
-func (k kueueKind) untilThere(t *testing.T, name string, generation int64) {
+// until waits until an object is as ready says.
+func (k kueueKind) until(t *testing.T, name string, ready func(*unstructured.Unstructured) bool) {
 	t.Helper()
 	const pause = 20 * time.Millisecond
 	err := wait.PollUntilContextTimeout(t.Context(), pause, patience.Medium, true, func(ctx context.Context) (bool, error) {
@@ -36,40 +42,77 @@ func (k kueueKind) untilThere(t *testing.T, name string, generation int64) {
 		if apierrors.IsNotFound(err) {
 			return false, nil
 		}
-		return err == nil && live.GetGeneration() >= generation, err
+		return err == nil && ready(live), err
 	})
 	if err != nil {
 		t.Fatalf("%s: %v", k.ref(name), err)
 	}
 }
 
+// untilGone waits until an object is not there any more.
+func (k kueueKind) untilGone(t *testing.T, name string) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, patience.Medium, true, func(ctx context.Context) (bool, error) {
+		_, err := k.in(t).Get(ctx, name, metav1.GetOptions{})
+		return apierrors.IsNotFound(err), nil
+	})
+	if err != nil {
+		t.Fatalf("%s: %v", k.ref(name), err)
+	}
+}
+
+// hasCondition is true of an object with a condition of this status.
+func hasCondition(kind, status string) func(*unstructured.Unstructured) bool {
+	return func(object *unstructured.Unstructured) bool {
+		conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+		return slices.ContainsFunc(conditions, func(c any) bool {
+			condition, _ := c.(map[string]any)
+			return condition["type"] == kind && condition["status"] == status
+		})
+	}
+}
+
+// inUse is Kueue's finalizer.
+const inUse = "kueue.x-k8s.io/resource-in-use"
+
+func isHeld(object *unstructured.Unstructured) bool {
+	return slices.Contains(object.GetFinalizers(), inUse)
+}
+
 func TestWaitForActiveWaitsForTheConditionActive(t *testing.T) {
 	const name = "waits"
-	for _, resource := range []string{"elastic_cluster_queue", "elastic_local_queue", "elastic_admission_check"} {
-		t.Run(resource, func(t *testing.T) {
-			k, r := kindOf(t, resource), newTerminal(t)
-			config := func(more string) string {
-				return asAdmin("") + k.block("test", name, k.reduced+"\n wait_for = \"active\"\n"+more)
-			}
-			t.Cleanup(func() { r.run(t, config(""), "destroy", "-auto-approve") })
+	for of, becomesActive := range map[string]func(t *testing.T){
+		"elastic_cluster_queue": func(t *testing.T) {
+			kindOf(t, "elastic_resource_flavor").create(t, "spot", "somebody", `{"nodeLabels":{"a":"b"}}`)
+		},
+		"elastic_local_queue":     func(t *testing.T) { kindOf(t, "elastic_cluster_queue").create(t, "research", "somebody", `{}`) },
+		"elastic_admission_check": func(t *testing.T) { kindOf(t, "elastic_admission_check").report(t, name, 1) },
+	} {
+		t.Run(of, func(t *testing.T) {
+			k, r := kindOf(t, of), newTerminal(t)
+			config := asAdmin("") + k.block("test", name, k.created+"\n wait_for = \"active\"")
+			t.Cleanup(func() { r.run(t, config, "destroy", "-auto-approve") })
 
-			_, finish := r.start(t, config(""), "apply", "-auto-approve")
-			k.untilThere(t, name, 1)
-			k.report(t, name, "False", "FlavorNotFound", "references missing ResourceFlavor(s): spot.", 1)
-			k.report(t, name, "True", "Ready", "Can admit new workloads", 1)
+			_, finish := r.start(t, config, "apply", "-auto-approve")
+			inactive := hasCondition("Active", "False")
+			if of == "elastic_admission_check" { // nobody but its controller says anything of it
+				inactive = func(*unstructured.Unstructured) bool { return true }
+			}
+			k.until(t, name, inactive)
+			becomesActive(t)
 			if printed, code := finish(); code != 0 || strings.Contains(printed, "Warning: "+k.ref(name)) {
 				t.Fatalf("apply exited with %d:\n%s", code, printed)
 			}
-			r.expectNoChanges(t, config(""))
+			r.expectNoChanges(t, config)
 
 			t.Log("after a change the condition of the generation before does not count")
-			changed := k.updated + "\n wait_for = \"active\"\n timeouts = { update = \"2s\" }"
-			printed, code := r.run(t, asAdmin("")+k.block("test", name, changed), "apply", "-auto-approve")
+			changed := asAdmin("") + k.block("test", name, k.updated+"\n wait_for = \"active\"\n timeouts = { update = \"2s\" }")
+			printed, code := r.run(t, changed, "apply", "-auto-approve")
 			if code != 0 {
 				t.Fatalf("apply exited with %d:\n%s", code, printed)
 			}
 			expectText(t, printed, "Warning: "+k.ref(name)+" is not active yet", "Waited 2s for its condition Active to be True", "the time limit was reached")
-			r.expectNoChanges(t, asAdmin("")+k.block("test", name, changed))
+			r.expectNoChanges(t, changed)
 		})
 	}
 }
@@ -77,12 +120,9 @@ func TestWaitForActiveWaitsForTheConditionActive(t *testing.T) {
 func TestAWaitThatEndsWithoutActiveIsAWarning(t *testing.T) {
 	const name = "inactive"
 	k, r := kindOf(t, "elastic_cluster_queue"), newTerminal(t)
-	config := asAdmin("") + k.block("test", name, "wait_for = \"active\"\n timeouts = { create = \"2s\" }")
+	config := asAdmin("") + k.block("test", name, k.created+"\n wait_for = \"active\"\n timeouts = { create = \"2s\" }")
 	t.Cleanup(func() { r.run(t, config, "destroy", "-auto-approve") })
-	_, finish := r.start(t, config, "apply", "-auto-approve")
-	k.untilThere(t, name, 1)
-	k.report(t, name, "False", "FlavorNotFound", "Can't admit new workloads: references missing ResourceFlavor(s): spot.", 1)
-	printed, code := finish()
+	printed, code := r.run(t, config, "apply", "-auto-approve")
 	if code != 0 {
 		t.Fatalf("apply exited with %d:\n%s", code, printed)
 	}
@@ -94,43 +134,52 @@ func TestAWaitThatEndsWithoutActiveIsAWarning(t *testing.T) {
 	r.expectNoChanges(t, config)
 }
 
-// inUse is Kueue's finalizer.
-const inUse = "kueue.x-k8s.io/resource-in-use"
-
 func TestWhatHoldsADeletionIsNamed(t *testing.T) {
 	const name = "held"
-	queueWith := func(fields string) func(t *testing.T) {
-		return func(t *testing.T) { kindOf(t, "elastic_cluster_queue").create(t, "holder", "somebody", fields) }
+	holder := func(resource, fields string) func(t *testing.T) (release func()) {
+		return func(t *testing.T) func() {
+			k := kindOf(t, resource)
+			k.create(t, "holder", "somebody", fields)
+			return func() { k.remove(t, "holder") }
+		}
 	}
 	for behaviour, c := range map[string]struct {
-		resource string
-		holder   func(t *testing.T)
-		wantText []string
+		resource, attributes string
+		holder               func(t *testing.T) (release func())
+		wantText             []string
 	}{
 		"a flavor by a queue": {
-			"elastic_resource_flavor", queueWith(`{"resourceGroups":[{"coveredResources":["cpu"],"flavors":[{"name":"held","resources":[{"name":"cpu","nominalQuota":1}]}]}]}`),
+			"elastic_resource_flavor", "", holder("elastic_cluster_queue", `{"resourceGroups":[{"coveredResources":["cpu"],"flavors":[{"name":"held","resources":[{"name":"cpu","nominalQuota":1}]}]}]}`),
 			[]string{"ClusterQueue holder", "Take the flavor out of their resource_groups"},
 		},
 		"a check by a queue": {
-			"elastic_admission_check", queueWith(`{"admissionChecksStrategy":{"admissionChecks":[{"name":"held"}]}}`),
+			"elastic_admission_check", "", holder("elastic_cluster_queue", `{"admissionChecksStrategy":{"admissionChecks":[{"name":"held"}]}}`),
 			[]string{"ClusterQueue holder", "Take the check out of their admission_checks_strategy"},
 		},
-		"a topology by a flavor": {"elastic_topology", func(t *testing.T) {
-			kindOf(t, "elastic_resource_flavor").create(t, "holder", "somebody", `{"nodeLabels":{"a":"b"},"topologyName":"held"}`)
-		}, []string{"ResourceFlavor holder", "Delete these flavors"}},
-		"a queue by workloads": {"elastic_cluster_queue", admittedWorkloads, []string{
-			"Workload default/holder-admitted (is admitted, of Job train)", "Workload default/holder-reserving (holds quota)", `set stop_policy = "HoldAndDrain"`,
-		}},
-		"a flavor without references": {"elastic_resource_flavor", func(*testing.T) {}, []string{
+		"a topology by a flavor": {
+			"elastic_topology", "", holder("elastic_resource_flavor", `{"nodeLabels":{"a":"b"},"topologyName":"held"}`),
+			[]string{"ResourceFlavor holder", "Delete these flavors"},
+		},
+		"a queue by workloads": {
+			"elastic_cluster_queue", `
+				namespace_selector = {}
+				resource_groups = [{
+				  covered_resources = ["cpu"]
+				  flavors           = [{ name = "holder", resources = [{ name = "cpu", nominal_quota = "4" }] }]
+				}]`,
+			admittedWorkloads,
+			[]string{"Workload default/job-holder-", "(is admitted, of Job holder)", `set stop_policy = "HoldAndDrain"`},
+		},
+		"a flavor while Kueue does not answer": {"elastic_resource_flavor", "", pausedKueue, []string{
 			"No workload or queue that uses it was found", "kubectl get pods -n kueue-system", "kubectl patch resourceflavor.kueue.x-k8s.io held",
 		}},
 	} {
 		t.Run(behaviour, func(t *testing.T) {
 			k, r := kindOf(t, c.resource), newTerminal(t)
-			config := asAdmin("") + k.block("test", name, k.reduced+"\n timeouts = { delete = \"1s\" }")
+			config := asAdmin("") + k.block("test", name, cmp.Or(c.attributes, k.reduced)+"\n timeouts = { delete = \"3s\" }")
 			r.apply(t, "created", config)
-			k.patch(t, name, "kueue", `{"metadata":{"finalizers":["`+inUse+`"]}}`)
-			c.holder(t)
+			k.until(t, name, isHeld)
+			release := c.holder(t)
 			printed, code := r.run(t, config, "destroy", "-auto-approve")
 			if code == 0 {
 				t.Errorf("destroy did not fail:\n%s", printed)
@@ -141,7 +190,8 @@ func TestWhatHoldsADeletionIsNamed(t *testing.T) {
 			}
 			printed, _ = r.run(t, config, "plan")
 			expectText(t, printed, "No changes.", k.ref(name)+" is being deleted", "held by finalizers: "+inUse)
-			k.patch(t, name, "kueue", `{"metadata":{"finalizers":null}}`)
+			release()
+			k.untilGone(t, name)
 			if printed, code := r.run(t, config, "destroy", "-auto-approve"); code != 0 {
 				t.Errorf("destroy exited with %d:\n%s", code, printed)
 			}
@@ -149,44 +199,66 @@ func TestWhatHoldsADeletionIsNamed(t *testing.T) {
 	}
 }
 
-// admittedWorkloads makes workloads with quota of ClusterQueue "held": one that runs, one that waits for checks and one
-// that has ended.
-func admittedWorkloads(t *testing.T) {
-	// The owner has to exist, else the garbage collector deletes the workload.
+// pausedKueue stops Kueue's process until it is released.
+func pausedKueue(t *testing.T) (release func()) {
+	if cluster == nil {
+		t.Skip("the cluster is not of this test")
+	}
+	status, err := cluster.Status()
+	if err != nil {
+		t.Fatal(err)
+	}
+	manager, err := status.Component("kueue")
+	if err != nil {
+		t.Fatal(err)
+	}
+	process, err := os.FindProcess(manager.PID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	release = sync.OnceFunc(func() {
+		if err := process.Signal(syscall.SIGCONT); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(release)
+	return release
+}
+
+// admittedWorkloads makes a Job that ClusterQueue "held" admits, and a Workload of it that has ended.
+func admittedWorkloads(t *testing.T) (release func()) {
+	workloads := kueueKind{resource: "elastic_workload", namespaced: true}
+	kindOf(t, "elastic_resource_flavor").create(t, "holder", "somebody", `{}`)
+	kindOf(t, "elastic_local_queue").create(t, "holder", "somebody", `{"clusterQueue":"held"}`)
 	jobs := adminClient(t).BatchV1().Jobs(metav1.NamespaceDefault)
-	owner, err := jobs.Create(t.Context(), &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Name: "train"},
+	_, err := jobs.Create(t.Context(), &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Name: "holder", Labels: map[string]string{controllerconstants.QueueLabel: "holder"}},
 		Spec: batchv1.JobSpec{Suspend: new(true), Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
-			RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "c", Image: "i"}},
+			RestartPolicy: corev1.RestartPolicyNever,
+			Containers:    []corev1.Container{{Name: "c", Image: "i", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("1")}}}},
 		}}},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := jobs.Delete(cleanupContext(t), owner.Name, metav1.DeleteOptions{}); err != nil {
+	release = sync.OnceFunc(func() {
+		background := metav1.DeletePropagationBackground
+		if err := jobs.Delete(cleanupContext(t), "holder", metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {
 			t.Error(err)
 		}
 	})
-	workloads := kueueKind{resource: "elastic_workload", namespaced: true}
-	for name, conditions := range map[string][]string{"holder-admitted": {"QuotaReserved", "Admitted"}, "holder-reserving": {"QuotaReserved"}, "holder-finished": {"QuotaReserved", "Admitted", "Finished"}} {
-		workload := &unstructured.Unstructured{Object: map[string]any{"spec": decodeFields(t, `{"queueName":"q","podSets":[{"name":"main","count":1,"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}}]}`)}}
-		workload.SetAPIVersion(kueue.SchemeGroupVersion.String())
-		workload.SetKind("Workload")
-		workload.SetName(name)
-		if name == "holder-admitted" {
-			workload.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: owner.Name, UID: owner.UID}})
-		}
-		if _, err := workloads.in(t).Create(t.Context(), workload, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { workloads.remove(t, name) })
-		var written []string
-		for _, condition := range conditions {
-			written = append(written, fmt.Sprintf(`{"type":%q,"status":"True","reason":%q,"message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}`, condition, condition))
-		}
-		workloads.patch(t, name, "kueue", `{"status":{"admission":{"clusterQueue":"held","podSetAssignments":[{"name":"main","count":1}]},"conditions":[`+strings.Join(written, ",")+`]}}`, "status")
-	}
+	t.Cleanup(release)
+	ended := workloads.create(t, "holder-finished", "somebody", `{"queueName":"holder","podSets":[{"name":"main","count":1,"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}}]}`)
+	workloads.until(t, ended.GetName(), hasCondition("QuotaReserved", "True"))
+	workloads.patch(t, ended.GetName(), "somebody", `{"status":{"conditions":[{"type":"Finished","status":"True","reason":"Succeeded","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`, "status")
+	kueueKind{resource: "elastic_cluster_queue"}.until(t, "held", func(queue *unstructured.Unstructured) bool {
+		admitted, _, _ := unstructured.NestedInt64(queue.Object, "status", "admittedWorkloads")
+		return admitted == 1
+	})
+	return release
 }
 
 func TestAClusterWithoutKueueIsReported(t *testing.T) {

@@ -20,8 +20,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/simcluster"
 )
 
-// kubeconfigVariable names the kubeconfig of a cluster to test against instead of starting one. Its user needs all
-// rights.
+// kubeconfigVariable names the kubeconfig of a cluster with Kueue to test against instead of starting one. Its user needs
+// all rights.
 const kubeconfigVariable = "ELASTIC_TEST_KUBECONFIG"
 
 // cluster is the embedded cluster that all tests of this binary share, unless kubeconfigVariable names another.
@@ -35,9 +35,9 @@ func run(m *testing.M) int {
 		return 1
 	}
 	if os.Getenv(kubeconfigVariable) != "" {
-		return withKueue{m}.Run()
+		return m.Run()
 	}
-	return simcluster.Main(withKueue{m}, &cluster, simcluster.Nodes(3, "4", "15Gi"), simcluster.PodSecurity("baseline"))
+	return simcluster.Main(m, &cluster, simcluster.Nodes(3, "4", "15Gi"), simcluster.PodSecurity("baseline"), simcluster.Kueue())
 }
 
 // adminKubeconfig is the path of the kubeconfig with which the tests look at the cluster and prepare it.
