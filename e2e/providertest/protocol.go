@@ -57,7 +57,7 @@ func (s *Server) Invoke(t *testing.T, action string, attributes map[string]strin
 	return progress, wrong
 }
 
-// Encoded is an object with the given texts, and null otherwise.
+// Encoded is an object with the given texts, or booleans where the attribute is one, and null otherwise.
 func Encoded(t *testing.T, kind tftypes.Type, texts map[string]string) *tfprotov6.DynamicValue {
 	t.Helper()
 	object, ok := kind.(tftypes.Object)
@@ -70,6 +70,9 @@ func Encoded(t *testing.T, kind tftypes.Type, texts map[string]string) *tfprotov
 	}
 	for name, text := range texts {
 		values[name] = tftypes.NewValue(tftypes.String, text)
+		if object.AttributeTypes[name].Is(tftypes.Bool) {
+			values[name] = tftypes.NewValue(tftypes.Bool, text == "true")
+		}
 	}
 	value, err := tfprotov6.NewDynamicValue(kind, tftypes.NewValue(kind, values))
 	if err != nil {

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 	"github.com/elastic-training/terraform-provider-elastic/internal/provider/apifield"
@@ -57,7 +60,74 @@ func (s subject) explain(diags *diag.Diagnostics, err error) {
 		diags.AddAttributeError(conflict.Conflicts[0].Path, summary, detail)
 		return
 	}
+	if isOfNamespace(err) {
+		diags.AddAttributeError(path.Root("namespace"), summary, "namespace: "+detail)
+		return
+	}
+	if said := refusalOf(err); said != nil {
+		detail = s.inAttributes(detail)
+		if at, ok := s.attributeOfRefusal(said); ok {
+			diags.AddAttributeError(at, summary, detail)
+			return
+		}
+	}
 	diags.AddError(summary, detail)
+}
+
+// refusalOf is what the API server says of an object that it, a policy or a webhook refuses; nil for other errors.
+func refusalOf(err error) *metav1.Status {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || !apierrors.IsInvalid(err) && !strings.Contains(err.Error(), "denied the request") {
+		return nil
+	}
+	said := status.Status()
+	return &said
+}
+
+// isOfNamespace holds when the namespace of an object is not there.
+func isOfNamespace(err error) bool {
+	var status apierrors.APIStatus
+	return apierrors.IsNotFound(err) && errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Kind == "namespaces"
+}
+
+// fieldPath matches the path of a field in a message of the API server or a webhook.
+var fieldPath = regexp.MustCompile(`\b(?:spec|metadata)(?:\.\w+|\[[^]]*])+`)
+
+// attributeOfRefusal is the attribute of the first field that a refusal names. The provider's own rules are Kueue's of one
+// version; a cluster may have others.
+func (s subject) attributeOfRefusal(said *metav1.Status) (path.Path, bool) {
+	var fields []string
+	if said.Details != nil {
+		for _, cause := range said.Details.Causes {
+			fields = append(fields, cause.Field)
+		}
+	}
+	for _, field := range append(fields, fieldPath.FindAllString(said.Message, -1)...) {
+		if at, ok := s.attributeOfWrong(field); ok {
+			return at, true
+		}
+	}
+	return apifield.Root(s.attributes, said.Message) // a rule about all of an object names its fields in a sentence
+}
+
+// inAttributes is a message in the words of the configuration.
+func (s subject) inAttributes(message string) string {
+	message = fieldPath.ReplaceAllStringFunc(message, func(field string) string {
+		if at, ok := s.attributeOfWrong(field); ok {
+			return at.String()
+		}
+		return field
+	})
+	return apifield.InAttributes(s.attributes, message)
+}
+
+// attributeOfWrong is the attribute of a field with an error. An error about metadata names no keys.
+func (s subject) attributeOfWrong(field string) (path.Path, bool) {
+	if of, ok := strings.CutPrefix(field, "metadata."); ok {
+		of, _, _ = strings.Cut(of, "[")
+		return path.Root(apifield.Snake(of)), !isField(apifield.Snake(of))
+	}
+	return s.attributeOf("." + field)
 }
 
 // attributeOf finds the attribute behind a managed field: ".metadata.labels.team" is labels["team"], ".globalDefault"

@@ -8,6 +8,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 	"github.com/elastic-training/terraform-provider-elastic/internal/provider/drift"
@@ -60,6 +62,24 @@ func TestExplainPointsAndOffers(t *testing.T) {
 		var diags diag.Diagnostics
 		s.explain(&diags, around(&cluster.AlreadyExistsError{}))
 		if !strings.Contains(diags[0].Detail(), "terraform import elastic_priority_class.ADDRESS high") {
+			t.Errorf("got %v", diags)
+		}
+	})
+	t.Run("a missing namespace is the attribute's", func(t *testing.T) {
+		var diags diag.Diagnostics
+		s.explain(&diags, around(apierrors.NewNotFound(apischema.GroupResource{Resource: "namespaces"}, "team-a")))
+		located, ok := diags[0].(interface{ Path() path.Path })
+		if !ok || !located.Path().Equal(path.Root("namespace")) {
+			t.Errorf("got %v", diags)
+		}
+	})
+	t.Run("a webhook's refusal is in the words of the configuration", func(t *testing.T) {
+		var diags diag.Diagnostics
+		refused := apierrors.NewForbidden(apischema.GroupResource{}, "", nil)
+		refused.ErrStatus.Message = `admission webhook "v.example.com" denied the request: [spec.description: Invalid value: "x", spec.other: Forbidden]`
+		s.explain(&diags, around(refused))
+		located, ok := diags[0].(interface{ Path() path.Path })
+		if !ok || !located.Path().Equal(path.Root("description")) || !strings.Contains(diags[0].Detail(), `[description: Invalid value: "x", spec.other: Forbidden]`) {
 			t.Errorf("got %v", diags)
 		}
 	})

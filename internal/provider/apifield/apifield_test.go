@@ -305,6 +305,21 @@ func TestPathIsTheNearestAttribute(t *testing.T) {
 	}
 }
 
+func TestASentenceIsAboutTheOutermostAttributeOfItsFirstField(t *testing.T) {
+	for sentence, want := range map[string]string{
+		"nominalQuota must be nil when cohortName is empty":       "flavors",
+		"invalid: spec: nodeLabels are immutable with cohortName": "node_labels",
+		"withinClusterQueue=Never":                                "preemption",
+	} {
+		if got, ok := apifield.Root(attributes(), sentence); !ok || got.String() != want {
+			t.Errorf("%q is about %s, want %s", sentence, got, want)
+		}
+	}
+	if got, ok := apifield.Root(attributes(), "marked objects are refused by podSets"); ok {
+		t.Errorf("no attribute is %s", got)
+	}
+}
+
 func FuzzPathIsWithinTheAttributes(f *testing.F) {
 	for _, seed := range []string{"flavors[2].resources[0].nominalQuota", `flavors[name="a.b"].x`, "nodeLabels[a.b/c]", "a[", "]", "..", "flavors[-1]"} {
 		f.Add(seed)

@@ -1,7 +1,9 @@
 package apifield
 
 import (
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -74,6 +76,18 @@ func InAttributes(attributes map[string]schema.Attribute, sentence string) strin
 		}
 		return field
 	})
+}
+
+// Root is the outermost attribute of the first field that a sentence of the API's names, and whether it names one.
+func Root(attributes map[string]schema.Attribute, sentence string) (path.Path, bool) {
+	for _, field := range fieldName.FindAllString(sentence, -1) {
+		for _, root := range slices.Sorted(maps.Keys(attributes)) {
+			if hasAttribute(map[string]schema.Attribute{root: attributes[root]}, Snake(field)) {
+				return path.Root(root), true
+			}
+		}
+	}
+	return path.Empty(), false
 }
 
 func hasAttribute(attributes map[string]schema.Attribute, name string) bool {
