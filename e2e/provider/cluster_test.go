@@ -48,14 +48,15 @@ func configMap(t *testing.T, name string, finalizers ...string) *corev1.ConfigMa
 	return created
 }
 
-// lookedAt are config maps of namespace default, and seen is called when one has been read.
+// lookedAt are config maps of namespace default; before and after are called when one is read.
 type lookedAt struct {
 	typedcorev1.ConfigMapInterface
-	seen func()
+	before, after func()
 }
 
 func (l lookedAt) Get(ctx context.Context, name string, o metav1.GetOptions) (*corev1.ConfigMap, error) {
-	defer l.seen()
+	l.before()
+	defer l.after()
 	return l.ConfigMapInterface.Get(ctx, name, o)
 }
 
@@ -64,21 +65,28 @@ func (lookedAt) GetNamespace() string { return metav1.NamespaceDefault }
 func TestDeleteWaitsAndNamesWhatHoldsTheObject(t *testing.T) {
 	client, maps := through(t, newProxy(t))
 	held := configMap(t, "held", "example.com/in-use")
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	looks := 0
-	looked := lookedAt{maps, func() {
-		if looks++; looks == 2 { // it waits, and is to wait no longer
-			cancel()
-		}
-	}}
-	err := internalcluster.Delete(ctx, client, looked, held.Name, held.UID, metav1.DeletePropagationBackground)
-	var still *internalcluster.StillThereError
-	if !errors.As(err, &still) || len(still.Finalizers) != 1 || still.Finalizers[0] != "example.com/in-use" || !still.Deleting {
-		t.Fatalf("got %v", err)
-	}
-	if summary, _ := internalcluster.Explain(err); summary != "Cannot delete ConfigMap default/held" {
-		t.Errorf("summary %q", summary)
+	for when, around := range map[string]func(end func()) lookedAt{
+		"after a look":  func(end func()) lookedAt { return lookedAt{maps, func() {}, end} },
+		"during a look": func(end func()) lookedAt { return lookedAt{maps, end, func() {}} },
+	} {
+		t.Run("its time ends "+when, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			looks := 0
+			looked := around(func() {
+				if looks++; looks == 2 { // it waits, and is to wait no longer
+					cancel()
+				}
+			})
+			err := internalcluster.Delete(ctx, client, looked, held.Name, held.UID, metav1.DeletePropagationBackground)
+			var still *internalcluster.StillThereError
+			if !errors.As(err, &still) || len(still.Finalizers) != 1 || still.Finalizers[0] != "example.com/in-use" || !still.Deleting {
+				t.Fatalf("got %v", err)
+			}
+			if summary, _ := internalcluster.Explain(err); summary != "Cannot delete ConfigMap default/held" {
+				t.Errorf("summary %q", summary)
+			}
+		})
 	}
 }
 

@@ -55,22 +55,30 @@ func Delete[T Object](ctx context.Context, c *Client, resource Resource[T], name
 }
 
 func waitUntilGone[T Object](ctx context.Context, c *Client, resource Resource[T], ref Ref, uid types.UID) error {
+	still := &StillThereError{}
 	for look := firstLook; ; look = min(2*look, slowerLook) {
 		live, err := resource.Get(ctx, ref.Name, metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err) || err == nil && live.GetUID() != uid:
 			return nil
-		case err != nil:
+		case err == nil:
+			still = stillThere(ref, live)
+		case ctx.Err() == nil: // else the time ended during this look, and the one before tells why
 			return c.Wrap("get", ref, err)
 		}
 		select {
 		case <-time.After(look):
 		case <-ctx.Done():
-			still := &StillThereError{Finalizers: live.GetFinalizers(), Err: context.Cause(ctx)}
-			if t := TerminatingOf(ref, live); t != nil {
-				still.Deleting, still.Since = true, t.Since
-			}
+			still.Err = context.Cause(ctx)
 			return c.Wrap("delete", ref, still)
 		}
 	}
+}
+
+func stillThere(ref Ref, live Object) *StillThereError {
+	still := &StillThereError{Finalizers: live.GetFinalizers()}
+	if t := TerminatingOf(ref, live); t != nil {
+		still.Deleting, still.Since = true, t.Since
+	}
+	return still
 }
