@@ -233,9 +233,28 @@ func admittedWorkloads(t *testing.T) (release func()) {
 	workloads := kueueKind{resource: "elastic_workload", namespaced: true}
 	kindOf(t, "elastic_resource_flavor").create(t, "holder", "somebody", `{}`)
 	kindOf(t, "elastic_local_queue").create(t, "holder", "somebody", `{"clusterQueue":"held"}`)
+	release = queuedJob(t, map[string]string{controllerconstants.QueueLabel: "holder"})
+	ended := workloads.create(t, "holder-finished", "somebody", `{"queueName":"holder","podSets":[{"name":"main","count":1,"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}}]}`)
+	workloads.until(t, ended.GetName(), hasCondition("QuotaReserved", "True"))
+	workloads.patch(t, ended.GetName(), "somebody", `{"status":{"conditions":[{"type":"Finished","status":"True","reason":"Succeeded","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`, "status")
+	kueueKind{resource: "elastic_cluster_queue"}.until(t, "held", admits(1))
+	return release
+}
+
+// admits is true of a ClusterQueue that has admitted so many workloads.
+func admits(count int64) func(*unstructured.Unstructured) bool {
+	return func(queue *unstructured.Unstructured) bool {
+		admitted, found, _ := unstructured.NestedInt64(queue.Object, "status", "admittedWorkloads")
+		return found && admitted == count
+	}
+}
+
+// queuedJob makes Job "holder", which asks for one CPU, with labels that name its queue.
+func queuedJob(t *testing.T, labels map[string]string) (release func()) {
+	t.Helper()
 	jobs := adminClient(t).BatchV1().Jobs(metav1.NamespaceDefault)
 	_, err := jobs.Create(t.Context(), &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Name: "holder", Labels: map[string]string{controllerconstants.QueueLabel: "holder"}},
+		ObjectMeta: metav1.ObjectMeta{Name: "holder", Labels: labels},
 		Spec: batchv1.JobSpec{Suspend: new(true), Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 			RestartPolicy: corev1.RestartPolicyNever,
 			Containers:    []corev1.Container{{Name: "c", Image: "i", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("1")}}}},
@@ -251,14 +270,82 @@ func admittedWorkloads(t *testing.T) (release func()) {
 		}
 	})
 	t.Cleanup(release)
-	ended := workloads.create(t, "holder-finished", "somebody", `{"queueName":"holder","podSets":[{"name":"main","count":1,"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}}]}`)
-	workloads.until(t, ended.GetName(), hasCondition("QuotaReserved", "True"))
-	workloads.patch(t, ended.GetName(), "somebody", `{"status":{"conditions":[{"type":"Finished","status":"True","reason":"Succeeded","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`, "status")
-	kueueKind{resource: "elastic_cluster_queue"}.until(t, "held", func(queue *unstructured.Unstructured) bool {
-		admitted, _, _ := unstructured.NestedInt64(queue.Object, "status", "admittedWorkloads")
-		return admitted == 1
-	})
 	return release
+}
+
+// everyKindTogether is a resource of every kind, which refer to one another.
+func everyKindTogether(priority int, quota, stopPolicy string) string {
+	return fmt.Sprintf(`
+		resource "elastic_topology" "t" {
+		  name   = "drained"
+		  levels = [{ node_label = "kubernetes.io/hostname" }]
+		}
+		resource "elastic_resource_flavor" "placed" {
+		  name          = "drained-placed"
+		  node_labels   = { pool = "placed" }
+		  topology_name = elastic_topology.t.name
+		}
+		resource "elastic_resource_flavor" "f" {
+		  name = "drained"
+		}
+		resource "elastic_admission_check" "c" {
+		  name            = "drained"
+		  controller_name = "example.com/checker"
+		}
+		resource "elastic_cohort" "c" {
+		  name = "drained"
+		}
+		resource "elastic_workload_priority_class" "p" {
+		  name  = "drained"
+		  value = %d
+		}
+		resource "elastic_cluster_queue" "q" {
+		  name               = "drained"
+		  cohort_name        = elastic_cohort.c.name
+		  namespace_selector = {}
+		  preemption         = { within_cluster_queue = "LowerPriority" }
+		  stop_policy        = %q
+		  resource_groups = [{
+		    covered_resources = ["cpu"]
+		    flavors = [
+		      { name = elastic_resource_flavor.f.name, resources = [{ name = "cpu", nominal_quota = %[3]q }] },
+		      { name = elastic_resource_flavor.placed.name, resources = [{ name = "cpu", nominal_quota = %[3]q }] },
+		    ]
+		  }]
+		  admission_checks_strategy = { admission_checks = [{ name = elastic_admission_check.c.name, on_flavors = [elastic_resource_flavor.placed.name] }] }
+		}
+		resource "elastic_local_queue" "l" {
+		  name          = "drained"
+		  cluster_queue = elastic_cluster_queue.q.name
+		}`, priority, stopPolicy, quota)
+}
+
+func TestAQueueIsChangedDrainedAndDestroyedUnderItsWorkloads(t *testing.T) {
+	const name = "drained"
+	r, queues := newTerminal(t), kindOf(t, "elastic_cluster_queue")
+	config := func(priority int, quota, stopPolicy string) string {
+		return asAdmin("") + everyKindTogether(priority, quota, stopPolicy)
+	}
+	last := config(20, "4", "HoldAndDrain")
+	t.Cleanup(func() { r.run(t, last, "destroy", "-auto-approve") })
+	r.apply(t, "made", config(10, "2", "None"))
+	kindOf(t, "elastic_admission_check").report(t, name, 1)
+	queuedJob(t, map[string]string{controllerconstants.QueueLabel: name, controllerconstants.WorkloadPriorityClassLabel: name})
+	queues.until(t, name, admits(1))
+
+	r.apply(t, "changed", config(20, "4", "None"))
+	queues.until(t, name, admits(1))
+
+	r.apply(t, "drained", last)
+	queues.until(t, name, admits(0))
+	if printed, code := r.run(t, last, "destroy", "-auto-approve"); code != 0 {
+		t.Errorf("destroy exited with %d:\n%s", code, printed)
+	}
+	for _, k := range kueueKinds() {
+		if _, err := k.in(t).Get(t.Context(), name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			t.Errorf("%s is left: %v", k.ref(name), err)
+		}
+	}
 }
 
 func TestAClusterWithoutKueueIsReported(t *testing.T) {
