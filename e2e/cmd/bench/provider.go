@@ -19,7 +19,6 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/simcluster"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/controlplane"
-	"github.com/elastic-training/terraform-provider-elastic/simcluster/crds"
 )
 
 // The two configurations: objects of eight kinds, and as many terraform_data that refer to one another in the same way,
@@ -55,7 +54,7 @@ func measureProvider(ctx context.Context, o options) ([]figure, error) {
 		return nil, err
 	}
 	// The API of Kueue and nobody behind it: what is measured is Terraform, the provider and the API server.
-	if err := crds.InstallKueue(ctx, config); err != nil {
+	if err := installKueueAPI(ctx, config); err != nil {
 		return nil, err
 	}
 	server, err := newServer(cluster, config)
