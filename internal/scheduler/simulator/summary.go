@@ -71,12 +71,14 @@ type Waits struct {
 	Taking   Distribution `json:"taking_ms"`
 }
 
-// Distribution of times: half of them are at most P50, and so on.
+// Distribution of times: their mean, and that half of them are at most P50, and so on.
 type Distribution struct {
-	P50 scenariofile.Duration `json:"p50"`
-	P90 scenariofile.Duration `json:"p90"`
-	P99 scenariofile.Duration `json:"p99"`
-	Max scenariofile.Duration `json:"max"`
+	Mean scenariofile.Duration `json:"mean"`
+	P50  scenariofile.Duration `json:"p50"`
+	P90  scenariofile.Duration `json:"p90"`
+	P95  scenariofile.Duration `json:"p95"`
+	P99  scenariofile.Duration `json:"p99"`
+	Max  scenariofile.Duration `json:"max"`
 }
 
 // Utilisation is of one resource.
@@ -154,7 +156,15 @@ func distribution(times []Time) Distribution {
 	rank := func(percent int) scenariofile.Duration { // nearest rank
 		return scenariofile.Duration(times[max((len(times)*percent+99)/100, 1)-1])
 	}
-	return Distribution{rank(50), rank(90), rank(99), rank(100)}
+	return Distribution{mean(times), rank(50), rank(90), rank(95), rank(99), rank(100)}
+}
+
+func mean(times []Time) scenariofile.Duration {
+	sum := Time(0) // a million jobs of a hundred years each do not overflow it
+	for _, t := range times {
+		sum += t
+	}
+	return scenariofile.Duration(sum) / scenariofile.Duration(len(times))
 }
 
 const maxUnfinished = 10

@@ -250,6 +250,9 @@ func (c *checker) checkTrace(t *Trace) {
 	if t.Limit < 0 || t.Limit > MaxJobs {
 		c.problem("trace.limit", "is %d; it is 0 (all) to %d", t.Limit, MaxJobs)
 	}
+	if t.CheckpointUpTo > 0 && (t.CheckpointEvery == 0 || t.CheckpointUpTo < t.CheckpointEvery) {
+		c.problem("trace.checkpointUpTo", "is %s; it is left out, or at least checkpointEvery, which is more than 0", t.CheckpointUpTo)
+	}
 	if t.QueueOf != "" && t.QueueOf != "group" || t.QueueOf != "" && t.Queue == "" {
 		c.problem("trace.queueOf", "is %q; it is left out or \"group\", and then queue is the beginning of the queues' names", brief(t.QueueOf))
 	}

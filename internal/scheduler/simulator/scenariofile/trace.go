@@ -40,8 +40,10 @@ type Trace struct {
 	WorkloadHigh string `json:"workloadHigh"`
 	WorkloadLow  string `json:"workloadLow"`
 
-	// CheckpointEvery and Restart are the gangs'; see Gang.
+	// CheckpointEvery and Restart are the gangs'; see Gang. With CheckpointUpTo each job has an interval of its own between
+	// the two, drawn from the seed.
 	CheckpointEvery Duration `json:"checkpointEvery"`
+	CheckpointUpTo  Duration `json:"checkpointUpTo"`
 	Restart         Duration `json:"restart"`
 	// Elastic turns gangs of more than one pod into elastic jobs: these can continue with one worker, at a speed in
 	// proportion.

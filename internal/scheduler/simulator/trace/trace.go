@@ -21,6 +21,7 @@ package trace
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 
@@ -46,7 +47,10 @@ func Into(s *scenariofile.Scenario) ([]Omitted, error) {
 	if t == nil {
 		return nil, nil
 	}
-	b := &builder{scenario: s, trace: t, names: map[string]bool{}, queues: map[string]bool{}, tooLong: scenariofile.MaxDuration, nodesGiven: len(s.Nodes) > 0}
+	b := &builder{
+		scenario: s, trace: t, names: map[string]bool{}, queues: map[string]bool{}, nodesGiven: len(s.Nodes) > 0,
+		intervals: rand.New(rand.NewPCG(s.Seed, 0x69_6e_74_65_72_76_61_6c)),
+	}
 	for _, q := range s.LocalQueues {
 		b.queues[q.Name] = true
 	}
@@ -80,7 +84,7 @@ type builder struct {
 	names      map[string]bool
 	queues     map[string]bool
 	nodesGiven bool
-	tooLong    scenariofile.Duration
+	intervals  *rand.Rand // of checkpoints
 	omitted    []Omitted
 
 	jobs []scenariofile.Job
@@ -168,7 +172,7 @@ func (b *builder) add(r row) error {
 		job.Elastic = b.elastic(r, pod, queue, workloadClass)
 	} else {
 		job.Gang = &scenariofile.Gang{
-			Pods: r.pods, Pod: pod, Runs: scenariofile.Duration(r.runs * 1000), CheckpointEvery: b.trace.CheckpointEvery, Restart: b.trace.Restart,
+			Pods: r.pods, Pod: pod, Runs: scenariofile.Duration(r.runs * 1000), CheckpointEvery: b.interval(), Restart: b.trace.Restart,
 			Queue: queue, WorkloadPriorityClass: workloadClass,
 		}
 	}
@@ -178,6 +182,15 @@ func (b *builder) add(r row) error {
 		b.from = r.submitted
 	}
 	return nil
+}
+
+// interval is the time between two checkpoints of the next job.
+func (b *builder) interval() scenariofile.Duration {
+	least, most := b.trace.CheckpointEvery, b.trace.CheckpointUpTo
+	if most <= least {
+		return least
+	}
+	return least + scenariofile.Duration(b.intervals.Int64N(int64(most-least)+1))
 }
 
 // maxSteps bounds the steps of an elastic job, as in a scenario file.
@@ -199,7 +212,7 @@ func (b *builder) elastic(r row, pod scenariofile.Pod, queue, class string) *sce
 		Master: master, Workers: scenariofile.Workers{Min: 1, Max: r.pods, Pod: pod},
 		Steps:           max(1, steps/slowness),
 		Speed:           scenariofile.Speed{StepsPerSecond: map[int]scenariofile.Rate{1: perWorker, r.pods: perWorker * scenariofile.Rate(r.pods)}},
-		CheckpointEvery: b.trace.CheckpointEvery,
+		CheckpointEvery: b.interval(),
 	}
 	if queue != "" {
 		e.Queue = &scenariofile.ElasticQueue{Name: queue, PriorityClass: class, MinPriorityClass: class}
