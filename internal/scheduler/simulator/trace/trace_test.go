@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -183,6 +184,29 @@ func TestNodesOfTheScenarioReplaceTheTraces(t *testing.T) {
 	}
 	if got, want := outline(s), "1 × mine:  map[]\njob-1 at 0s: 2 × 8 cpu+2 nvidia.com/gpu for 4m35s, low"; got != want {
 		t.Errorf("got %s", got)
+	}
+}
+
+func TestEachJobOfATraceMaySaveAtAnIntervalOfItsOwn(t *testing.T) {
+	const least, most = scenariofile.Duration(600_000), scenariofile.Duration(3_600_000)
+	drawn := func(seed uint64) (all []scenariofile.Duration) {
+		s := &scenariofile.Scenario{Seed: seed, Trace: &scenariofile.Trace{
+			Format: scenariofile.Synthetic, Limit: 100, CheckpointEvery: least, CheckpointUpTo: most,
+		}}
+		if _, err := trace.Into(s); err != nil {
+			t.Fatal(err)
+		}
+		for _, j := range s.Jobs {
+			all = append(all, j.Gang.CheckpointEvery)
+		}
+		return all
+	}
+	first := drawn(1)
+	if !slices.Equal(first, drawn(1)) || slices.Equal(first, drawn(2)) {
+		t.Error("the intervals are not a function of the seed")
+	}
+	if low, high := slices.Min(first), slices.Max(first); low < least || high > most || high-low < (most-least)/2 {
+		t.Errorf("the intervals are from %v to %v", low, high)
 	}
 }
 
