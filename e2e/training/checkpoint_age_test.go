@@ -16,28 +16,32 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/checkpointage"
 )
 
-// The controller and a master against a real API server: lists and watches of metadata, and patches of Workloads. The
-// embedded cluster's queue controller does not read boosts, so they change nothing in the tests beside this one.
-func TestAJobsGroupIsBoostedWhileItHoldsQuota(t *testing.T) {
-	t.Parallel()
-	q := newQueue(t, "4")
+// runCheckpointAge runs the controller until the test ends.
+func runCheckpointAge(t *testing.T, by rule.Rule) {
+	t.Helper()
 	config, err := cluster.Config()
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithCancel(t.Context())
+	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- checkpointage.Run(ctx, checkpointage.Config{
-			REST: config, Rule: rule.Rule{Step: time.Second, Max: 5}, Every: time.Second, Log: slog.New(slog.DiscardHandler),
-		})
+		ended <- checkpointage.Run(ctx, checkpointage.Config{REST: config, Rule: by, Every: time.Second, Log: slog.New(slog.DiscardHandler)})
 	}()
-	defer func() {
+	t.Cleanup(func() {
 		stop()
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
-	}()
+	})
+}
+
+// The controller and a master against a real API server: lists and watches of metadata, and patches of Workloads. Kueue
+// is without the gate PriorityBoost here, so that boosts change nothing in the tests beside this one.
+func TestAJobsGroupIsBoostedWhileItHoldsQuota(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t, "4")
+	runCheckpointAge(t, rule.Rule{Step: time.Second, Max: 5})
 	d := q.define(2, "1")
 	j := start(t, d)
 	boosts := func(want func(group string) bool) func(context.Context) (string, bool, error) {

@@ -40,9 +40,13 @@ func run(m *testing.M) int {
 	group := func(kind string, count int) simcluster.Option {
 		return simcluster.NodeGroup(controlplane.NodeGroup{Name: kind, Count: count, CPU: "16", Memory: "64Gi", Labels: map[string]string{nodeKind: kind}})
 	}
+	queues := simcluster.Kueue()
+	if os.Getenv(soakVariable) != "" { // its tests run alone, and one of them needs boosts that Kueue reads
+		queues = simcluster.KueueFeatureGates("PriorityBoost=true")
+	}
 	return program.WithTrainer(func(path string) int {
 		trainer = path
 		return simcluster.Main(m, &cluster, group(stable, 2), group(volatile, 2),
-			simcluster.Image(image, trainer), simcluster.Image(idler, sleep), simcluster.Kueue(), simcluster.PodSecurity("baseline"))
+			simcluster.Image(image, trainer), simcluster.Image(idler, sleep), queues, simcluster.PodSecurity("baseline"))
 	})
 }

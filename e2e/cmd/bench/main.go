@@ -61,6 +61,7 @@ type options struct {
 
 	goodput    time.Duration // of training with preemptions
 	preemption time.Duration // between two of them
+	trace      string        // a file of Alibaba's, or "" for one that is drawn
 	log        io.Writer
 }
 
@@ -90,6 +91,7 @@ func measurements() []measurement {
 		{"forecast", measureForecast},
 		{"simulator", measureSimulator},
 		{"scenarios", measureScenarios},
+		{"checkpoint-age", measureCheckpointAge},
 		{"accuracy", measureAccuracy},
 	}
 }
@@ -152,11 +154,13 @@ The measurements are ` + strings.Join(names[:len(names)/3], ", ") + `,
 	flags.StringVar(&o.mnist, "mnist", os.Getenv("MNIST_DIR"), "`directory` of MNIST's IDX files, for the accuracy (env MNIST_DIR)")
 	flags.DurationVar(&o.goodput, "goodput", 10*time.Minute, "how long to train with preemptions, for the goodput")
 	flags.DurationVar(&o.preemption, "preemption", time.Minute, "the time between two of those preemptions")
+	flags.StringVar(&o.trace, "trace", "", "`file` openb_pod_list_default.csv of alibaba/clusterdata, for checkpoint-age; empty draws a trace")
 	flags.StringSliceVar(&only, "only", nil, "`measurements` to make, separated by commas; empty makes all")
 	flags.StringVarP(&out, "output", "o", "", "`file` for the JSON; empty is ROOT/e2e/out/bench.json")
 	cli.CompleteDirectories(root, "root", "mnist")
 	cli.CompleteFrom(root, "only", names...)
 	cli.CompleteFiles(root, "output", "json")
+	cli.CompleteFiles(root, "trace", "csv")
 	cli.Configure(root)
 	return root
 }
