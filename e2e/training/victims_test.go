@@ -98,14 +98,9 @@ func victims(t *testing.T, duration time.Duration, seed uint64) (o outcome) {
 		jobs = append(jobs, start(t, q.saving(fmt.Sprintf("every-%d", every), every)))
 		jobs[i].awaitStatus("steps", func(s trainingjob.Status) bool { return s.StepsDone > 0 })
 	}
-	random := rand.New(rand.NewPCG(seed, 0))
-	until := time.Now().Add(duration)
-	for n := 0; ; n++ {
-		at := time.Now().Add(arrivalLeast + time.Duration(random.Int64N(int64(arrivalMost-arrivalLeast))))
-		if at.After(until) {
-			break
-		}
-		pass(t, at)
+	began := time.Now()
+	for n, after := range arrivals(duration, seed) {
+		pass(t, began.Add(after))
 		o.waits = append(o.waits, q.arrives(jobs[0], fmt.Sprintf("urgent-%d", n)))
 	}
 	t.Logf("the urgent Jobs waited for %v", o.waits)
@@ -122,6 +117,18 @@ func victims(t *testing.T, duration time.Duration, seed uint64) (o outcome) {
 		t.Logf("%s: %d steps, %d lost by %d evictions", j.name, s.StepsDone, lost, evictions)
 	}
 	return o
+}
+
+// arrivals are when urgent Jobs come, the same ones for both parts.
+func arrivals(duration time.Duration, seed uint64) (all []time.Duration) {
+	random := rand.New(rand.NewPCG(seed, 0))
+	gap := func() time.Duration {
+		return arrivalLeast + time.Duration(random.Int64N(int64(arrivalMost-arrivalLeast)))
+	}
+	for at := gap(); at < duration; at += gap() {
+		all = append(all, at)
+	}
+	return all
 }
 
 // pass lets time pass until a Job arrives.

@@ -44,7 +44,7 @@ type recording struct {
 // recordingOf is one of Alibaba's in a file, or else one that is drawn.
 func recordingOf(path string) recording {
 	if path == "" {
-		return recording{"drawn like Philly's", "format: synthetic, limit: 2000", []amount{{"nvidia.com/gpu", 8}}, []int64{80, 100}}
+		return recording{"drawn like Philly's", "format: synthetic, limit: 2000", []amount{{"nvidia.com/gpu", 8}}, []int64{80}}
 	}
 	return recording{
 		"Alibaba's of 2023", fmt.Sprintf("format: alibaba-gpu-v2023, jobs: %q", path),
