@@ -54,8 +54,9 @@ func TestTheEngineDecidesAsKueuesCodeDoes(t *testing.T) {
 	}
 	begin := time.Now()
 	tally := Tally{}
-	err := Each(t.Context(), families, first, count, func(family string, seed uint64, c *Comparison) {
-		tally.Count(family, c)
+	err := Each(t.Context(), All(families, first, count), func(drawn Drawn, c *Comparison) {
+		family, seed := drawn.Family, drawn.Seed
+		tally.Count(family, c.Result, c.Steps)
 		switch {
 		case c.Result != Different:
 		case tally.Sum().Results[Different] > mostShown:
@@ -165,19 +166,16 @@ func TestKueueIsOfTheReleaseAndWithTheKubernetesThatGoModNames(t *testing.T) {
 }
 
 func TestADecisionThatKueueDoesNotAlwaysTakeIsATie(t *testing.T) {
-	for _, drawn := range []struct {
-		family string
-		seed   uint64
-	}{
+	for _, drawn := range []Drawn{
 		{"boost", 1035},   // w6 never fits and is tried with either flavor in turn; what w8 finds depends on the turn
 		{"reclaim", 5017}, // whether workloads evict each other without end depends on such a turn
 	} {
-		c, err := compareDrawn(drawn.family, drawn.seed)
+		c, err := drawn.compare()
 		if err != nil {
 			t.Fatal(err)
 		}
 		if c.Result != Tied {
-			t.Errorf("family %s, seed %d: the result is %d, not Tied: %s", drawn.family, drawn.seed, c.Result, c.Difference)
+			t.Errorf("family %s, seed %d: the result is %d, not Tied: %s", drawn.Family, drawn.Seed, c.Result, c.Difference)
 		}
 	}
 }

@@ -21,6 +21,15 @@ func (c Counts) Scenarios() (n int) {
 	return n
 }
 
+// String lists the numbers by result.
+func (c Counts) String() string {
+	parts := make([]string, len(c.Results))
+	for r, n := range c.Results {
+		parts[r] = fmt.Sprintf("%d %s", n, Result(r))
+	}
+	return strings.Join(parts, ", ")
+}
+
 func (c Counts) plus(other Counts) Counts {
 	for i, n := range other.Results {
 		c.Results[i] += n
@@ -32,10 +41,10 @@ func (c Counts) plus(other Counts) Counts {
 // Tally has the counts of each family.
 type Tally map[string]Counts
 
-// Count adds the comparison of a scenario of a family.
-func (t Tally) Count(family string, c *Comparison) {
-	one := Counts{Steps: c.Steps}
-	one.Results[c.Result] = 1
+// Count adds the comparison of a scenario of a family, which had so many steps.
+func (t Tally) Count(family string, result Result, steps int) {
+	one := Counts{Steps: steps}
+	one.Results[result] = 1
 	t[family] = t[family].plus(one)
 }
 

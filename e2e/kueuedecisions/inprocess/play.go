@@ -55,16 +55,10 @@ func Play(s *conformance.Scenario, o Options) ([]conformance.Outcome, error) {
 	return outcomes, nil
 }
 
-// gates are Kueue's feature gates, which a process has once: runs with the same ones go on beside each other.
-var gates = struct {
-	sync.Mutex
-	changed *sync.Cond
-	boost   bool
-	runs    int
-}{}
+// gates guards Kueue's feature gates, which a process has once: a run with priority boosts goes on alone.
+var gates sync.RWMutex
 
 var configure = sync.OnceFunc(func() {
-	gates.changed = sync.NewCond(&gates)
 	ctrl.SetLogger(logr.Discard())
 	// The fake client cannot remove fields by server-side apply.
 	setGate("WorkloadRequestUseMergePatch", true)
@@ -73,19 +67,15 @@ var configure = sync.OnceFunc(func() {
 // enter waits until the gates may be set as a run needs them, sets them, and returns what ends the run.
 func enter(boost bool) (leave func()) {
 	configure()
-	gates.Lock()
-	defer gates.Unlock()
-	for gates.runs > 0 && gates.boost != boost {
-		gates.changed.Wait()
+	if !boost {
+		gates.RLock()
+		return gates.RUnlock
 	}
-	gates.boost = boost
-	gates.runs++
-	setGate("PriorityBoost", boost)
+	gates.Lock()
+	setGate("PriorityBoost", true)
 	return func() {
-		gates.Lock()
-		defer gates.Unlock()
-		gates.runs--
-		gates.changed.Broadcast()
+		setGate("PriorityBoost", false)
+		gates.Unlock()
 	}
 }
 
@@ -98,21 +88,22 @@ func setGate(name string, on bool) {
 // Release is the release of Kueue that go.mod requires.
 const Release = "v0.19.2"
 
-// FirstDifference is the first step whose outcomes differ in more than messages, which depend on the order of maps in
-// places; their number if there is none.
+// FirstDifference is the first step whose outcomes differ in more than UIDs and messages, which depend on the order of maps
+// in places; their number if there is none.
 func FirstDifference(a, b []conformance.Outcome) int {
 	for i := range min(len(a), len(b)) {
-		if withoutMessages(a[i]) != withoutMessages(b[i]) {
+		if decision(a[i]) != decision(b[i]) {
 			return i
 		}
 	}
 	return min(len(a), len(b))
 }
 
-func withoutMessages(o conformance.Outcome) string {
+// decision is what an outcome says beside that, as JSON.
+func decision(o conformance.Outcome) string {
 	o.Workloads = maps.Clone(o.Workloads)
 	for name, w := range o.Workloads {
-		w.Why = nil
+		w.Why, w.UID = nil, ""
 		o.Workloads[name] = w
 	}
 	text, err := json.Marshal(o)

@@ -102,10 +102,11 @@ func newRun(s *conformance.Scenario, rhythm uint64, order uidOrder) (*run, error
 			r.uids[name] = w.UID
 		}
 	}
-	builder := newBuilder().
+	builder, kept := newBuilder()
+	builder.
 		WithObjects(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: map[string]string{"kubernetes.io/metadata.name": namespace}}}).
 		WithStatusSubresource(&kueue.Workload{}, &kueue.ClusterQueue{}, &kueue.LocalQueue{}).
-		WithInterceptorFuncs(r.watch())
+		WithInterceptorFuncs(r.watch(kept))
 	if err := tasindexer.SetupIndexes(r.ctx, utiltesting.AsIndexer(builder)); err != nil {
 		return nil, err
 	}
@@ -142,19 +143,19 @@ func newRun(s *conformance.Scenario, rhythm uint64, order uidOrder) (*run, error
 
 // newBuilder is utiltesting.NewClientBuilder without the kinds that are not needed and without managed fields, which took
 // two thirds of the time.
-func newBuilder() *fake.ClientBuilder {
+func newBuilder() (*fake.ClientBuilder, *store) {
 	scheme := runtime.NewScheme()
 	core := corev1.SchemeGroupVersion
 	scheme.AddKnownTypes(core, &corev1.Namespace{}, &corev1.NamespaceList{}, &corev1.Node{}, &corev1.NodeList{}, &corev1.Pod{}, &corev1.PodList{},
 		&corev1.LimitRange{}, &corev1.LimitRangeList{})
 	metav1.AddToGroupVersion(scheme, core)
 	utilruntime.Must(kueue.AddToScheme(scheme))
-	return fake.NewClientBuilder().WithScheme(scheme).
-		WithObjectTracker(clienttesting.NewObjectTracker(scheme, serializer.NewCodecFactory(scheme).UniversalDecoder())).
+	kept := &store{ObjectTracker: clienttesting.NewObjectTracker(scheme, serializer.NewCodecFactory(scheme).UniversalDecoder()), scheme: scheme}
+	return fake.NewClientBuilder().WithScheme(scheme).WithObjectTracker(kept.ObjectTracker).
 		WithIndex(&kueue.LocalQueue{}, indexer.QueueClusterQueueKey, indexer.IndexQueueClusterQueue).
 		WithIndex(&kueue.Workload{}, indexer.WorkloadQueueKey, indexer.IndexWorkloadQueue).
 		WithIndex(&kueue.Workload{}, indexer.WorkloadClusterQueueKey, indexer.IndexWorkloadClusterQueue).
-		WithIndex(&kueue.Workload{}, indexer.OwnerReferenceUID, indexer.IndexOwnerUID)
+		WithIndex(&kueue.Workload{}, indexer.OwnerReferenceUID, indexer.IndexOwnerUID), kept
 }
 
 // setUp creates what is there before the first step.
@@ -374,7 +375,7 @@ func (r *run) standing() string {
 }
 
 // watch notes which workloads are written to.
-func (r *run) watch() interceptor.Funcs {
+func (r *run) watch(kept *store) interceptor.Funcs {
 	note := func(obj client.Object) {
 		if _, is := obj.(*kueue.Workload); is {
 			r.lock.Lock()
@@ -383,6 +384,7 @@ func (r *run) watch() interceptor.Funcs {
 		}
 	}
 	return interceptor.Funcs{
+		Get: kept.read,
 		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
 			defer note(obj)
 			return c.Create(ctx, obj, opts...)
@@ -396,11 +398,15 @@ func (r *run) watch() interceptor.Funcs {
 			return c.SubResource(sub).Update(ctx, obj, opts...)
 		},
 		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
-			if wl, is := obj.(*kueue.Workload); is && r.measuring && !workloadevict.IsEvicted(wl) {
+			wl, is := obj.(*kueue.Workload)
+			switch {
+			case !is:
+				return c.SubResource(sub).Patch(ctx, obj, patch, opts...)
+			case r.measuring && !workloadevict.IsEvicted(wl):
 				return nil
 			}
-			defer note(obj)
-			return c.SubResource(sub).Patch(ctx, obj, patch, opts...)
+			defer note(wl)
+			return kept.patchStatus(wl, patch)
 		},
 	}
 }

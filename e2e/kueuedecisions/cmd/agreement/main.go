@@ -18,14 +18,14 @@ import (
 )
 
 func main() {
-	var first, scenarios uint64
-	var output string
-	flag.Uint64Var(&first, "first", 1, "the seed of the first scenario of each family")
-	flag.Uint64Var(&scenarios, "scenarios", 20_000, "number of scenarios, of all families together; as many of each")
-	flag.StringVar(&output, "output", "", "file to write; empty: standard output")
+	var c command
+	flag.Uint64Var(&c.first, "first", 1, "the seed of the first scenario of each family")
+	flag.Uint64Var(&c.scenarios, "scenarios", 20_000, "number of scenarios, of all families together; as many of each")
+	flag.StringVar(&c.output, "output", "", "file to write; empty: standard output")
+	flag.StringVar(&c.known, "known", "", "file of results: those in it are not compared again, and new ones are added")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	err := run(ctx, first, scenarios, output)
+	err := c.run(ctx)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "agreement:", err)
@@ -33,47 +33,80 @@ func main() {
 	}
 }
 
+type command struct {
+	first, scenarios uint64
+	output, known    string
+
+	tally kueuedecisions.Tally
+}
+
+// each is the number of scenarios of each family.
+func (c *command) each() uint64 {
+	families := uint64(len(draw.Families()))
+	return (c.scenarios + families - 1) / families
+}
+
 // betweenProgress is the time between two lines of progress.
 const betweenProgress = 10 * time.Second
 
-func run(ctx context.Context, first, scenarios uint64, output string) error {
-	families := draw.Families()
-	each := (scenarios + uint64(len(families)) - 1) / uint64(len(families))
-	tally := kueuedecisions.Tally{}
-	told := time.Now()
-	err := kueuedecisions.Each(ctx, families, first, each, func(family string, seed uint64, c *kueuedecisions.Comparison) {
-		tally.Count(family, c)
-		if c.Result == kueuedecisions.Different {
-			fmt.Fprintf(os.Stderr, "family %s, seed %d differs: %s\n", family, seed, c.Difference)
-		}
-		if time.Since(told) > betweenProgress {
-			told = time.Now()
-			fmt.Fprintf(os.Stderr, "%d of %d scenarios\n", tally.Sum().Scenarios(), each*uint64(len(families)))
-		}
-	})
+// run compares and writes the page, with what was compared until then when it is stopped.
+func (c *command) run(ctx context.Context) error {
+	results, err := openResults(c.known)
 	if err != nil {
 		return err
 	}
-	if err := write(output, section(tally, first, each)); err != nil {
-		return err
+	defer results.file.Close()
+	all := kueuedecisions.All(draw.Families(), c.first, c.each())
+	c.tally = kueuedecisions.Tally{}
+	left := results.unknown(all, c.tally)
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	progress := time.NewTicker(betweenProgress)
+	defer progress.Stop()
+	err = kueuedecisions.Each(ctx, left, func(drawn kueuedecisions.Drawn, compared *kueuedecisions.Comparison) {
+		c.tally.Count(drawn.Family, compared.Result, compared.Steps)
+		if err := errors.Join(results.add(drawn, compared), c.tell(drawn, compared)); err != nil {
+			fail(err)
+		}
+		select {
+		case <-progress.C:
+			fmt.Fprintf(os.Stderr, "%d of %d scenarios: %s\n", c.tally.Sum().Scenarios(), len(all), c.tally.Sum())
+		default:
+		}
+	})
+	if c.tally.Sum().Results[kueuedecisions.Different] > 0 {
+		err = errors.Join(err, errors.New("some decisions differ"))
 	}
-	if tally.Sum().Results[kueuedecisions.Different] > 0 {
-		return errors.New("some decisions differ")
-	}
-	return nil
+	return errors.Join(err, c.write())
 }
 
-func write(output, text string) error {
-	if output == "" {
-		_, err := os.Stdout.WriteString(text)
+// tell prints a difference at once, and writes the page with it.
+func (c *command) tell(drawn kueuedecisions.Drawn, compared *kueuedecisions.Comparison) error {
+	if compared.Result != kueuedecisions.Different {
+		return nil
+	}
+	fmt.Fprintf(os.Stderr, "family %s, seed %d differs: %s\n", drawn.Family, drawn.Seed, compared.Difference)
+	if c.output == "" {
+		return nil
+	}
+	return c.write()
+}
+
+func (c *command) write() error {
+	if c.output == "" {
+		_, err := os.Stdout.WriteString(c.section())
 		return err
 	}
-	return os.WriteFile(output, []byte(text), 0o644) //nolint:gosec // a part of a page of the repository
+	return os.WriteFile(c.output, []byte(c.section()), 0o644) //nolint:gosec // a part of a page of the repository
 }
 
 // section is the part of the page.
-func section(tally kueuedecisions.Tally, first, each uint64) string {
-	sum := tally.Sum()
+func (c *command) section() string {
+	sum := c.tally.Sum()
+	stopped := ""
+	if all := int(c.each()) * len(draw.Families()); sum.Scenarios() < all { //nolint:gosec // a number of scenarios
+		stopped = fmt.Sprintf("**The comparison of %s scenarios was stopped.** ", thousands(all))
+	}
 	return fmt.Sprintf(`## Kueue %s, in process
 
 The code of Kueue's queue manager, cache, scheduler and Workload controller runs in process, on scenarios that are drawn from seeds
@@ -83,13 +116,13 @@ scenarios Kueue chooses by UIDs, by the order of a Go map, or by how often it ha
 the same UIDs the engine must choose likewise, and where Kueue differs with itself, as Kueue once does; the steps after that are not
 compared. In "restless" ones workloads evict each other without end, with both.
 
-%s of %s scenarios were equal, %s tied, %s restless, %s different (%s steps).
+%s%s of %s scenarios were equal, %s tied, %s restless, %s different (%s steps).
 
 | family | scenarios | steps | equal | tied | restless | different |
 |---|---:|---:|---:|---:|---:|---:|
-%s`, inprocess.Release, first, first+each-1,
+%s`, inprocess.Release, c.first, c.first+c.each()-1, stopped,
 		thousands(sum.Results[kueuedecisions.Equal]), thousands(sum.Scenarios()), thousands(sum.Results[kueuedecisions.Tied]),
-		thousands(sum.Results[kueuedecisions.Restless]), thousands(sum.Results[kueuedecisions.Different]), thousands(sum.Steps), tally.Rows())
+		thousands(sum.Results[kueuedecisions.Restless]), thousands(sum.Results[kueuedecisions.Different]), thousands(sum.Steps), c.tally.Rows())
 }
 
 // thousands is a number with a comma between its thousands.
