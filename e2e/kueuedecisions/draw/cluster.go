@@ -48,7 +48,11 @@ func (d *drawing) cluster() object {
 		s["priorityBoost"] = true
 	}
 	if d.with.late {
-		s["waitForPodsReady"] = object{"timestamp": pick(d, "Eviction", "Creation"), "backoffBaseSeconds": pick(d, 3, 5, 10)}
+		wait := object{"timestamp": pick(d, "Eviction", "Creation"), "backoffBaseSeconds": pick(d, 3, 5, 10)}
+		if d.with.limited {
+			wait["blockAdmission"], wait["backoffLimitCount"] = d.chance(50), d.below(0, 2)
+		}
+		s["waitForPodsReady"] = wait
 	}
 	d.resources = []string{"cpu"}
 	if d.chance(30) {

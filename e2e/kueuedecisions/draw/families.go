@@ -15,6 +15,7 @@ type features struct {
 	boost      bool // priorities are boosted
 	slices     bool // jobs grow and shrink by workload slices
 	late       bool // pods are not ready in time
+	limited    bool // of those, some are late too often, and admission waits for pods
 	changes    bool // nodes, other pods, quotas and queues change
 	cohortless bool // queues may be on their own
 }
@@ -33,6 +34,7 @@ var families = map[string]features{
 	"boost":       {boost: true, limits: true, flavors: 2, tree: true},
 	"elastic":     {slices: true, limits: true, flavors: 2, tree: true},
 	"late":        {late: true, limits: true, flavors: 2, tree: true},
+	"impatient":   {late: true, limited: true, limits: true, flavors: 2, tree: true},
 	"changes":     {topology: true, changes: true, flavors: 2, limits: true, tree: true},
 	"quotas":      {changes: true, flavors: 2, limits: true, tree: true, partial: true},
 }

@@ -122,14 +122,15 @@ func newRun(s *conformance.Scenario, rhythm uint64, order uidOrder) (*run, error
 	}
 	timestamp := config.EvictionTimestamp
 	options := []core.Option{core.WithPreemptionExpectations(expected)}
+	blocks := false
 	if w := s.WaitForPodsReady; w != nil {
 		if w.Timestamp != "" {
 			timestamp = config.RequeuingTimestamp(w.Timestamp)
 		}
-		options = append(options, waitForPodsReady(w.BackoffBaseSeconds))
-		r.podsReady = true
+		options = append(options, waitForPodsReady(w))
+		r.podsReady, blocks = true, w.BlockAdmission
 	}
-	r.cache = schdcache.New(r.client, schdcache.WithFairSharing(fair != nil))
+	r.cache = schdcache.New(r.client, schdcache.WithFairSharing(fair != nil), schdcache.WithPodsReadyTracking(blocks))
 	manager, requeuer := qcache.NewManagerForUnitTestsWithRequeuer(r.client, r.cache, qcache.WithClock(r.clock),
 		qcache.WithPreemptionExpectations(expected), qcache.WithPodsReadyRequeuingTimestamp(timestamp))
 	r.manager, r.requeuer = manager, requeuer
@@ -405,10 +406,22 @@ func (r *run) watch(kept *store) interceptor.Funcs {
 			case r.measuring && !workloadevict.IsEvicted(wl):
 				return nil
 			}
-			defer note(wl)
-			return kept.patchStatus(wl, patch)
+			note(wl)
+			if err := kept.patchStatus(wl, patch); err != nil {
+				return err
+			}
+			if waitsForPods(wl) {
+				return r.deliver() // Kueue's scheduler now waits until they are ready
+			}
+			return nil
 		},
 	}
+}
+
+// waitsForPods reports whether a workload may not be admitted before the pods of others are ready.
+func waitsForPods(wl *kueue.Workload) bool {
+	reserved := apimeta.FindStatusCondition(wl.Status.Conditions, kueue.WorkloadQuotaReserved)
+	return reserved != nil && reserved.Reason == kueue.WorkloadWaiting //nolint:staticcheck // as Kueue does by default
 }
 
 // touchAll lets all workloads be looked at again.

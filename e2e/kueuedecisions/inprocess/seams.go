@@ -12,6 +12,8 @@ import (
 	"sigs.k8s.io/kueue/pkg/scheduler"
 	"sigs.k8s.io/kueue/pkg/util/routine"
 	"sigs.k8s.io/kueue/pkg/util/wait"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/conformance"
 )
 
 // Kueue's scheduler runs in a loop of its own and writes admissions beside it. What is below runs it cycle by cycle, and
@@ -46,7 +48,7 @@ func useClock(r *core.WorkloadReconciler, c clock.Clock) {
 
 // waitForPodsReady is a configuration whose type has no name outside its package. A workload is late when its pods were
 // not ready for a step.
-func waitForPodsReady(backoffBaseSeconds int32) core.Option {
+func waitForPodsReady(w *conformance.WaitForPodsReady) core.Option {
 	with := reflect.ValueOf(core.WithWaitForPodsReady)
 	value := reflect.New(with.Type().In(0).Elem())
 	set := func(name string, to any) {
@@ -54,7 +56,8 @@ func waitForPodsReady(backoffBaseSeconds int32) core.Option {
 		reflect.NewAt(field.Type(), unsafe.Pointer(field.UnsafeAddr())).Elem().Set(reflect.ValueOf(to)) //nolint:gosec // as above
 	}
 	set("timeout", time.Second)
-	set("requeuingBackoffBaseSeconds", backoffBaseSeconds)
+	set("requeuingBackoffBaseSeconds", w.BackoffBaseSeconds)
+	set("requeuingBackoffLimitCount", w.BackoffLimitCount)
 	set("requeuingBackoffMaxDuration", time.Hour)
 	return with.Call([]reflect.Value{value})[0].Interface().(core.Option)
 }

@@ -89,8 +89,10 @@ type replay struct {
 	order   []string
 	tracked map[string]*tracked
 	events  []Event
-	// backoff is how long workloads wait that were not ready in time, after the first time.
-	backoff time.Duration
+	// backoff is how long workloads wait that were not ready in time, after the first time, and lateness how often they
+	// may be late; nil: without end.
+	backoff  time.Duration
+	lateness *int32
 }
 
 // tracked is what the engine does not remember of a workload.
@@ -99,8 +101,10 @@ type tracked struct {
 	evictions map[string]int32
 	why       *Why
 	// late is how often it was evicted because its pods were not ready in time, and resumeAt when the backoff ends.
-	late     int
+	late     int32
 	resumeAt time.Time
+	// deactivatedFor is why Kueue itself has deactivated it.
+	deactivatedFor string
 }
 
 func newReplay(s *Scenario) (*replay, error) {
@@ -115,7 +119,7 @@ func newReplay(s *Scenario) (*replay, error) {
 		uids: map[string]string{}, tracked: map[string]*tracked{},
 	}
 	if w := s.WaitForPodsReady; w != nil {
-		r.backoff = time.Duration(w.BackoffBaseSeconds) * time.Second
+		r.backoff, r.lateness = time.Duration(w.BackoffBaseSeconds)*time.Second, w.BackoffLimitCount
 	}
 	for _, o := range s.Outcomes {
 		for name, w := range o.Workloads {
@@ -222,7 +226,8 @@ func (r *replay) carryOut(d *quota.Decision) {
 			r.events = append(r.events, Event{Event: "Finished", Workload: d.Replaced.Name, Reason: kueue.WorkloadSliceReplaced})
 		}
 	case quota.Evict:
-		r.evicted(d.Workload.Name, Event{Reason: d.Reason}, "", d.Message)
+		r.evicted(d.Workload.Name, Event{Reason: d.Reason}, t.deactivatedFor, d.Message)
+		t.deactivatedFor = ""
 	case quota.Preempt:
 		t.why = &Why{d.Reason, d.Message}
 		for _, target := range d.Targets {
@@ -237,10 +242,13 @@ func (r *replay) carryOut(d *quota.Decision) {
 
 // evicted records an eviction, which is counted with its underlying cause, and gives the quota back.
 func (r *replay) evicted(name string, e Event, cause, message string) {
-	e.Event, e.Workload = "Evicted", name
-	r.events = append(r.events, e)
 	t := r.tracked[name]
 	t.evictions[e.Reason+cause]++
+	e.Event, e.Workload = "Evicted", name
+	if e.Reason == kueue.WorkloadDeactivated && cause != "" {
+		e.Reason += "DueTo" + cause[1:]
+	}
+	r.events = append(r.events, e)
 	t.why = &Why{kueue.WorkloadPending, message}
 	r.engine.Release(r.name(name))
 }

@@ -34,7 +34,7 @@ type Scenario struct {
 	Kueue string `json:"kueue,omitempty"`
 	// FairSharing is there when Kueue was configured for it.
 	FairSharing *FairSharing `json:"fairSharing,omitempty"`
-	// WaitForPodsReady is there when Kueue was configured for it, without blockAdmission.
+	// WaitForPodsReady is there when Kueue was configured for it.
 	WaitForPodsReady *WaitForPodsReady `json:"waitForPodsReady,omitempty"`
 	// PriorityBoost is true when Kueue's feature gate of this name was on.
 	PriorityBoost bool `json:"priorityBoost,omitempty"`
@@ -65,12 +65,17 @@ type FairSharing struct {
 	PreemptionStrategies []string `json:"preemptionStrategies,omitempty"`
 }
 
-// WaitForPodsReady is Kueue's waitForPodsReady.requeuingStrategy.
+// WaitForPodsReady is Kueue's waitForPodsReady with its requeuingStrategy.
 type WaitForPodsReady struct {
+	// BlockAdmission lets Kueue wait, before it admits a workload, until the pods of all admitted ones are ready. Here
+	// they are at once; who is admitted is the same.
+	BlockAdmission bool `json:"blockAdmission,omitempty"`
 	// Timestamp is Eviction, the default, or Creation.
 	Timestamp string `json:"timestamp,omitempty"`
 	// BackoffBaseSeconds is how long a workload waits after its first eviction; each time, it waits twice as long.
 	BackoffBaseSeconds int32 `json:"backoffBaseSeconds"`
+	// BackoffLimitCount is how often a workload is queued again; the next time, it is deactivated. nil: without end.
+	BackoffLimitCount *int32 `json:"backoffLimitCount,omitempty"`
 }
 
 // Flavor is a ResourceFlavor.

@@ -167,6 +167,12 @@ func (r *replay) tooLate(name string) {
 		return
 	}
 	t := r.tracked[name]
+	if r.lateness != nil && t.late >= *r.lateness {
+		t.spec.Inactive, t.deactivatedFor = true, "/"+kueue.WorkloadRequeuingLimitExceeded
+		t.late, t.resumeAt = 0, time.Time{}
+		r.engine.SetWorkload(t.spec)
+		return
+	}
 	t.resumeAt = r.now.Add(r.backoff << t.late)
 	t.late++
 	r.engine.Evict(r.name(name), kueue.WorkloadEvictedByPodsReadyTimeout, r.now)
