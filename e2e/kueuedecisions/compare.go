@@ -20,8 +20,8 @@ const (
 	// decide likewise. In the other cases Kueue differs with itself: the engine must decide as Kueue once does, and later
 	// steps are not compared.
 	Tied
-	// Restless scenarios never come to rest, with neither of the two: workloads evict each other without end. The steps
-	// before are equal.
+	// Restless scenarios never come to rest, with neither of the two: workloads evict each other without end, in the same
+	// events again and again. The steps before are equal.
 	Restless
 	// Different decisions are a defect of the engine.
 	Different
@@ -47,21 +47,21 @@ func Compare(s *conformance.Scenario) (*Comparison, error) {
 		return nil, err
 	}
 	c := &Comparison{Scenario: k.scenario, Result: Equal}
-	engine, end := conformance.Replay(k.scenario)
-	if end != nil && !errors.Is(end, conformance.ErrRestless) {
-		return c.different(end.Error()), nil
+	engine, err := decisionsOf(conformance.Replay(k.scenario))
+	if err != nil {
+		return c.different(err.Error()), nil
 	}
 	for c.Steps < len(s.Steps) {
-		d := difference(k.scenario.Outcomes, engine, c.Steps)
+		d := k.difference(&engine, c.Steps)
 		if d == "" && c.Steps < k.alike {
 			c.Steps++
 			continue
 		}
 		switch {
 		// Here Kueue differs with itself, or may do so: a head that it tries again and again is in another phase.
-		case d != "" && !k.everDecides(engine[:min(c.Steps+1, len(engine))], c.Steps == len(engine)):
+		case d != "" && !k.everDecides(engine.until(c.Steps+1)):
 			return c.different(d), nil
-		case d != "" || c.Steps < len(k.scenario.Outcomes):
+		case d != "" || c.Steps < len(k.outcomes):
 			c.Result = Tied
 		default:
 			c.Result = Restless
@@ -75,17 +75,41 @@ func Compare(s *conformance.Scenario) (*Comparison, error) {
 	return c, nil
 }
 
-// difference is how Kueue and the engine differ in a step. An outcome is missing where one does not come to rest.
-func difference(kueue, engine []conformance.Outcome, step int) string {
-	switch {
-	case step < len(kueue) && step < len(engine):
-		return kueue[step].Difference(&engine[step])
-	case step < len(kueue):
+// decisions are the outcomes of steps.
+type decisions struct {
+	outcomes []conformance.Outcome
+	// endless is there if workloads evict each other without end in the step after them.
+	endless *conformance.RestlessError
+}
+
+// decisionsOf has an error if a step could not be done.
+func decisionsOf(outcomes []conformance.Outcome, err error) (decisions, error) {
+	d := decisions{outcomes: outcomes}
+	if errors.As(err, &d.endless) {
+		err = nil
+	}
+	return d, err
+}
+
+// until are those of the first steps.
+func (d decisions) until(steps int) decisions {
+	if steps <= len(d.outcomes) {
+		return decisions{outcomes: d.outcomes[:steps]}
+	}
+	return d
+}
+
+// difference is how two differ in a step.
+func (d *decisions) difference(engine *decisions, step int) string {
+	switch kueues, engines := step < len(d.outcomes), step < len(engine.outcomes); {
+	case kueues && engines:
+		return d.outcomes[step].Difference(&engine.outcomes[step])
+	case kueues:
 		return "Kueue comes to rest, but the engine does not"
-	case step < len(engine):
+	case engines:
 		return "Kueue does not come to rest, but the engine does"
 	}
-	return ""
+	return d.endless.Difference(engine.endless)
 }
 
 // different is the comparison with a difference in the next step.
@@ -99,8 +123,9 @@ func (c *Comparison) different(how string) *Comparison {
 type decided struct {
 	// scenario has the outcomes of all steps, or of those before one after which Kueue did not come to rest.
 	scenario *conformance.Scenario
+	decisions
 	// again is what Kueue decided the second time: the same in so many steps as alike says.
-	again []conformance.Outcome
+	again decisions
 	alike int
 	// byUIDs reports whether other UIDs lead to other decisions.
 	byUIDs bool
@@ -110,9 +135,10 @@ func decide(s *conformance.Scenario) (*decided, error) {
 	with := *s
 	k := &decided{scenario: &with}
 	var err error
-	if with.Outcomes, err = play(s, inprocess.Options{}); err != nil {
+	if k.decisions, err = decisionsOf(inprocess.Play(s, inprocess.Options{})); err != nil {
 		return nil, err
 	}
+	with.Outcomes = k.outcomes
 	// Most scenarios come out the same whatever is changed. Each time, the order of maps is another one as well.
 	if err := k.decideAgain(inprocess.Options{Rhythm: 1, OtherUIDs: true}); err != nil || k.sameAgain() {
 		return k, err
@@ -124,46 +150,48 @@ func decide(s *conformance.Scenario) (*decided, error) {
 	return k, k.decideAgain(inprocess.Options{Rhythm: 1})
 }
 
-// play is what Kueue decides until it comes to rest no more.
-func play(s *conformance.Scenario, o inprocess.Options) ([]conformance.Outcome, error) {
-	outcomes, err := inprocess.Play(s, o)
-	if errors.Is(err, conformance.ErrRestless) {
-		err = nil
-	}
-	return outcomes, err
-}
-
 // decideAgain lets Kueue decide once more.
 func (k *decided) decideAgain(o inprocess.Options) (err error) {
-	k.again, err = play(k.scenario, o)
-	k.alike = inprocess.FirstDifference(k.scenario.Outcomes, k.again)
+	k.again, err = decisionsOf(inprocess.Play(k.scenario, o))
+	k.alike = inprocess.FirstDifference(k.outcomes, k.again.outcomes)
 	return err
 }
 
 // sameAgain reports whether Kueue decided all steps the same again.
 func (k *decided) sameAgain() bool {
-	return k.alike == len(k.scenario.Outcomes) && k.alike == len(k.again)
+	return k.alike == len(k.outcomes) && k.alike == len(k.again.outcomes)
 }
 
 // repetitions is how often Kueue decides until it decides as the engine. A choice of one in two is missed once in 60,000
 // times, and heads that are tried again and again have far fewer phases.
 const repetitions = 16
 
-// everDecides reports whether Kueue, if it decides again and again, once has some outcomes, and then does not come to rest
-// if restless is set.
-func (k *decided) everDecides(wanted []conformance.Outcome, restless bool) bool {
+// everDecides reports whether Kueue, if it decides again and again, once decides so in the same steps.
+func (k *decided) everDecides(wanted decisions) bool {
 	for try := range uint64(repetitions) {
-		outcomes := k.again
+		got := k.again
 		if try > 0 {
-			outcomes, _ = inprocess.Play(k.scenario, inprocess.Options{Rhythm: 1 + try})
+			got, _ = decisionsOf(inprocess.Play(k.scenario, inprocess.Options{Rhythm: 1 + try}))
 		}
-		same := len(outcomes) >= len(wanted) && (!restless || len(outcomes) == len(wanted))
-		for i := 0; same && i < len(wanted); i++ {
-			same = outcomes[i].Difference(&wanted[i]) == ""
-		}
-		if same {
+		if got.begins(&wanted) {
 			return true
 		}
 	}
 	return false
+}
+
+// begins reports whether all of the wanted decisions are the first of these.
+func (d *decisions) begins(wanted *decisions) bool {
+	if len(d.outcomes) < len(wanted.outcomes) {
+		return false
+	}
+	for i := range wanted.outcomes {
+		if d.outcomes[i].Difference(&wanted.outcomes[i]) != "" {
+			return false
+		}
+	}
+	if wanted.endless == nil {
+		return true
+	}
+	return d.endless != nil && d.difference(wanted, len(wanted.outcomes)) == ""
 }

@@ -97,7 +97,7 @@ func TestKueuesCodeDecidesAgainAsItWasRecorded(t *testing.T) {
 			continue // the API server refused a step
 		}
 		outcomes, err := inprocess.Play(s, inprocess.Options{})
-		if k := (&decided{scenario: s, again: outcomes}); !k.everDecides(recorded, false) {
+		if k := (&decided{scenario: s, again: decisions{outcomes: outcomes}}); !k.everDecides(decisions{outcomes: recorded}) {
 			t.Errorf("%s: Kueue never decides so again (%v)", s.Name, err)
 		}
 	}
@@ -161,6 +161,33 @@ func TestKueueIsOfTheReleaseAndWithTheKubernetesThatGoModNames(t *testing.T) {
 	for _, r := range replaced {
 		if !strings.Contains(string(theirs), "\t"+r[1]+" "+r[2]+"\n") {
 			t.Errorf("go.mod replaces %s by %s, which Kueue's own does not require", r[1], r[2])
+		}
+	}
+}
+
+// A scenario that takes longer than it is given would be taken for one without end.
+func TestRestlessScenariosGoRoundInTheSameEventsWithKueueAndWithTheEngine(t *testing.T) {
+	for _, drawn := range []Drawn{{"shrink", 8}, {"late", 13}, {"rackshares", 78}, {"fairtrees", 118}} {
+		s, err := draw.Scenario(drawn.Family, drawn.Seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		k, err := decide(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		engine, err := decisionsOf(conformance.Replay(k.scenario))
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case k.endless == nil || engine.endless == nil:
+			t.Errorf("family %s, seed %d comes to rest", drawn.Family, drawn.Seed)
+		case k.endless.Circle() == 0 || k.endless.Circle() != engine.endless.Circle():
+			t.Errorf("family %s, seed %d: Kueue's events repeat after %d, the engine's after %d",
+				drawn.Family, drawn.Seed, k.endless.Circle(), engine.endless.Circle())
+		}
+		if d := k.difference(&engine, len(k.outcomes)); d != "" {
+			t.Errorf("family %s, seed %d: %s", drawn.Family, drawn.Seed, d)
 		}
 	}
 }

@@ -349,7 +349,7 @@ func (r *run) rest() error {
 		}
 		quiet, before, enough = 0, "", r.patience()
 	}
-	return conformance.ErrRestless
+	return &conformance.RestlessError{Events: r.events}
 }
 
 // patience is how many cycles without any event a head is tried this time, before it is left alone.

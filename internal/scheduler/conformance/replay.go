@@ -1,8 +1,8 @@
 package conformance
 
 import (
-	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,8 +24,35 @@ const (
 // maxCycles is beyond what any recording needs to come to rest; recordings that never do are not made.
 const maxCycles = 5_000
 
-// ErrRestless is returned by Replay for a scenario in which workloads evict each other without end.
-var ErrRestless = errors.New("it does not come to rest")
+// RestlessError is the error for a step after which workloads evict each other without end.
+type RestlessError struct {
+	// Events are those that were seen, in their order, before the scenario was given up.
+	Events []Event
+}
+
+func (*RestlessError) Error() string { return "it does not come to rest" }
+
+// Circle is after how many events the same ones follow, all over the last two thirds of them, at least three times; 0: it is
+// not known to go on without end.
+func (r *RestlessError) Circle() int {
+	last := r.Events[len(r.Events)/3:]
+	for n := 1; n <= len(last)/3; n++ {
+		if slices.Equal(last[n:], last[:len(last)-n]) {
+			return n
+		}
+	}
+	return 0
+}
+
+// Difference names events that happen in one of two steps without end, but not in the other; empty if there are none.
+func (r *RestlessError) Difference(got *RestlessError) string {
+	for _, one := range []*RestlessError{r, got} {
+		if one.Circle() == 0 {
+			return fmt.Sprintf("after %d events none repeat", len(one.Events))
+		}
+	}
+	return differentEvents(r.Events, got.Events)
+}
 
 // Replay gives a scenario's steps to the engine and returns what came of each: the outcomes of all steps that could be
 // done, and an error naming the first that could not. UIDs are taken from the scenario's outcomes.
@@ -210,7 +237,7 @@ func (r *replay) rest() error {
 		}
 		r.engine.Requeue(at)
 	}
-	return ErrRestless
+	return &RestlessError{r.events}
 }
 
 // carryOut does what a controller would do with a decision, at once.
