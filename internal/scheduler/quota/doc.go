@@ -36,7 +36,7 @@
 // Where flavors have topologies, package topology finds the domains of the pods; the engine then needs to know of nodes
 // and other pods, by SetTopology, SetNode and SetPod. Of Kueue's it does not model delayed
 // topology requests (ProvisioningRequest), admission fair sharing (LocalQueues ordered by what they have used),
-// waitForPodsReady and MultiKueue. Package forecast says
+// the timeout of waitForPodsReady and MultiKueue (blockAdmission delays admissions, which are the same). Package forecast says
 // so where one of them may matter; users read of them in the guide "Will my job preempt other pods?".
 //
 // An Engine is not safe for concurrent use; Clone gives an independent copy, and WhatIf answers without changing

@@ -114,7 +114,7 @@ The code of Kueue's queue manager, cache, scheduler and Workload controller runs
 and why), the state of each workload with its flavors, counts and domains, and the usage of each queue must be the same. In "tied"
 scenarios Kueue chooses by UIDs, by the order of a Go map, or by how often it has tried a workload that fails again and again: with
 the same UIDs the engine must choose likewise, and where Kueue differs with itself, as Kueue once does; the steps after that are not
-compared. In "restless" ones workloads evict each other without end, with both.
+compared. In "restless" ones workloads evict each other without end, in the same events again and again, with both.
 
 %s%s of %s scenarios were equal, %s tied, %s restless, %s different (%s steps).
 
