@@ -89,7 +89,7 @@ func (v *view) moves() (enough time.Duration, moves error) {
 		}
 	}
 	enough, moves = v.queuesMove()
-	if len(v.others) == 0 || moves != nil && enough == 0 {
+	if !v.othersAct() || moves != nil && enough == 0 {
 		return enough, moves
 	}
 	if err := v.othersMove(); err != nil {
@@ -98,13 +98,24 @@ func (v *view) moves() (enough time.Duration, moves error) {
 	return longCalm, errors.New("controllers of other projects may still act")
 }
 
-// othersMove looks at the work of controllers of other projects: all objects in queues have Workloads, and all that are
-// admitted have pods.
+// othersAct reports whether there is anything for controllers of other projects.
+func (v *view) othersAct() bool {
+	if slices.ContainsFunc(v.others, func(kind kept[*unstructured.Unstructured]) bool { return len(kind.all()) > 0 }) {
+		return true
+	}
+	return len(v.workloads.all()) > 0 || slices.ContainsFunc(v.jobs.all(), inQueue) || slices.ContainsFunc(v.pods.all(), inQueue)
+}
+
+// inQueue reports whether an object is in a queue of Kueue's.
+func inQueue[T metav1.Object](object T) bool { return object.GetLabels()[queueLabel] != "" }
+
+// othersMove looks at the work of controllers of other projects: all objects in queues have Workloads, and the pods that
+// these are to have.
 func (v *view) othersMove() error {
 	for _, kind := range v.others {
 		for _, object := range kind.all() {
 			controlled := slices.ContainsFunc(v.workloads.all(), func(w *unstructured.Unstructured) bool { return metav1.IsControlledBy(w, object) })
-			if object.GetLabels()[queueLabel] != "" && !controlled {
+			if inQueue(object) && !controlled {
 				return fmt.Errorf("%s %s/%s has no workload", object.GetKind(), object.GetNamespace(), object.GetName())
 			}
 		}
@@ -114,21 +125,37 @@ func (v *view) othersMove() error {
 		if err != nil {
 			return err
 		}
-		if w.Status.Admission == nil || !meta.IsStatusConditionTrue(w.Status.Conditions, kueue.WorkloadAdmitted) ||
-			meta.IsStatusConditionTrue(w.Status.Conditions, kueue.WorkloadFinished) {
-			continue
-		}
-		have := 0
-		for _, pod := range alive(v.pods.all()) {
-			if pod.Namespace == w.Namespace && pod.Annotations[kueue.WorkloadAnnotation] == w.Name {
-				have++
-			}
-		}
-		if want := admittedPods(w); have < want {
-			return fmt.Errorf("workload %s/%s is admitted with %d pods, and has %d", w.Namespace, w.Name, want, have)
+		if err := v.workloadMoves(w); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// workloadMoves looks for pods that a workload should have, or should no longer have: KubeRay looks at a suspended
+// cluster only two seconds after it has written its status.
+func (v *view) workloadMoves(w *kueue.Workload) error {
+	is := func(condition string) bool { return meta.IsStatusConditionTrue(w.Status.Conditions, condition) }
+	have := v.podsOf(w)
+	switch {
+	case is(kueue.WorkloadFinished):
+	case is(kueue.WorkloadEvicted) && (w.Status.Admission != nil || have > 0):
+		return fmt.Errorf("workload %s/%s is evicted, and still has quota or some of its %d pods", w.Namespace, w.Name, have)
+	case is(kueue.WorkloadAdmitted) && w.Status.Admission != nil && have < admittedPods(w):
+		return fmt.Errorf("workload %s/%s is admitted with %d pods, and has %d", w.Namespace, w.Name, admittedPods(w), have)
+	}
+	return nil
+}
+
+// podsOf is how many pods a workload has.
+func (v *view) podsOf(w *kueue.Workload) int {
+	have := 0
+	for _, pod := range alive(v.pods.all()) {
+		if pod.Namespace == w.Namespace && pod.Annotations[kueue.WorkloadAnnotation] == w.Name {
+			have++
+		}
+	}
+	return have
 }
 
 // admittedPods is the number of pods for which a workload holds quota.

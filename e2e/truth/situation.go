@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -91,6 +92,11 @@ func parse(text []byte) ([]*unstructured.Unstructured, error) {
 			objects = append(objects, object)
 		}
 	}
+}
+
+// Has reports whether one of the situation's objects is of one of these kinds.
+func (s *Situation) Has(kinds []string) bool {
+	return slices.ContainsFunc(s.objects(), func(object *unstructured.Unstructured) bool { return slices.Contains(kinds, object.GetKind()) })
 }
 
 // Clone is a copy of its own.

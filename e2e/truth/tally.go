@@ -13,6 +13,7 @@ type Tally struct {
 	verdicts map[Verdict]int
 	reasons  map[string]int // codes of what made answers approximate
 	unfit    int
+	wrong    []string // the names of situations
 }
 
 // Count counts the outcome of a situation, or the error instead of one, and returns how many there were.
@@ -26,6 +27,9 @@ func (t *Tally) Count(o Outcome, err error) int {
 		return t.played
 	}
 	t.verdicts[o.Verdict]++
+	if o.Verdict == Wrong {
+		t.wrong = append(t.wrong, o.Situation.Name)
+	}
 	if o.Verdict == Approximate {
 		codes := map[string]bool{}
 		for _, a := range o.Answers {
@@ -40,7 +44,7 @@ func (t *Tally) Count(o Outcome, err error) int {
 	return t.played
 }
 
-// String is "500 situations: 480 right, 15 approximate (not-modelled 15), 3 wrong, 2 refused, 0 unfit".
+// String is "500 situations: 480 right, 15 approximate (not-modelled 15), 1 wrong (seed-17), 2 without a forecast, …".
 func (t *Tally) String() string {
 	var codes []string
 	for _, code := range slices.Sorted(maps.Keys(t.reasons)) {
@@ -50,6 +54,10 @@ func (t *Tally) String() string {
 	if len(codes) > 0 {
 		approximate += " (" + strings.Join(codes, ", ") + ")"
 	}
-	return fmt.Sprintf("%d situations: %d right, %s, %d wrong, %d without a forecast, %d that the cluster refused",
-		t.played, t.verdicts[Right], approximate, t.verdicts[Wrong], t.verdicts[Refused], t.unfit)
+	wrong := fmt.Sprintf("%d wrong", len(t.wrong))
+	if len(t.wrong) > 0 {
+		wrong += " (" + strings.Join(t.wrong, ", ") + ")"
+	}
+	return fmt.Sprintf("%d situations: %d right, %s, %s, %d without a forecast, %d that the cluster refused",
+		t.played, t.verdicts[Right], approximate, wrong, t.verdicts[Refused], t.unfit)
 }

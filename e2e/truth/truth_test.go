@@ -19,6 +19,8 @@ const (
 	few = 20
 	// progress is the number of situations between lines with interim results.
 	progress = 10
+	// mostWrong is the number of wrong situations after which no more are played: most have the same cause then.
+	mostWrong = 10
 	// shrunk is how many wrong situations are reduced if $ELASTIC_TRUTH_SHRINK is not set.
 	shrunk = 3
 	// results is the folder for wrong situations.
@@ -26,7 +28,8 @@ const (
 )
 
 // TestDrawnSituationsTurnOutAsForecast draws $ELASTIC_TRUTH situations from the seeds that begin with
-// $ELASTIC_TRUTH_SEED, or those of $ELASTIC_TRUTH_SEEDS, which are separated by blanks. Those that are forecast wrongly are stored, and the first of them are made small.
+// $ELASTIC_TRUTH_SEED, of those only that have an object of a kind in $ELASTIC_TRUTH_KINDS, or those of $ELASTIC_TRUTH_SEEDS.
+// Lists are separated by blanks. Situations that are forecast wrongly are stored, and the first of them are made small.
 func TestDrawnSituationsTurnOutAsForecast(t *testing.T) {
 	r := &round{t: t, seeds: chosen(t), shrinks: number(t, "ELASTIC_TRUTH_SHRINK", shrunk), tally: &truth.Tally{}}
 	var stages sync.WaitGroup
@@ -57,9 +60,12 @@ func chosen(t *testing.T) (seeds []uint64) {
 	if len(seeds) > 0 {
 		return seeds
 	}
-	first := number(t, "ELASTIC_TRUTH_SEED", 1)
-	for seed := range number(t, "ELASTIC_TRUTH", few) {
-		seeds = append(seeds, first+seed)
+	kinds := strings.Fields(os.Getenv("ELASTIC_TRUTH_KINDS"))
+	wanted := int(number(t, "ELASTIC_TRUTH", few))
+	for seed := number(t, "ELASTIC_TRUTH_SEED", 1); len(seeds) < wanted; seed++ {
+		if len(kinds) == 0 || truth.Generate(seed).Has(kinds) {
+			seeds = append(seeds, seed)
+		}
 	}
 	return seeds
 }
@@ -92,7 +98,7 @@ type round struct {
 func (r *round) take() (seed uint64, more bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.seeds) == 0 || r.t.Context().Err() != nil {
+	if len(r.seeds) == 0 || len(r.wrong) >= mostWrong || r.t.Context().Err() != nil {
 		return 0, false
 	}
 	seed, r.seeds = r.seeds[0], r.seeds[1:]

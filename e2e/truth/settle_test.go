@@ -1,0 +1,40 @@
+package truth
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+)
+
+func TestAnEvictedWorkloadMovesUntilItHasNeitherPodsNorQuota(t *testing.T) {
+	v := &view{pods: kept[*corev1.Pod]{Store: cache.NewStore(cache.MetaNamespaceKeyFunc)}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "head", Annotations: map[string]string{kueue.WorkloadAnnotation: "held"}}}
+	w := &kueue.Workload{
+		ObjectMeta: metav1.ObjectMeta{Name: "held"},
+		Status: kueue.WorkloadStatus{
+			Admission:  &kueue.Admission{PodSetAssignments: []kueue.PodSetAssignment{{Count: new(int32(1))}}},
+			Conditions: []metav1.Condition{{Type: kueue.WorkloadAdmitted, Status: metav1.ConditionTrue}},
+		},
+	}
+	moves := func(when string, expected bool) {
+		if err := v.workloadMoves(w); (err != nil) != expected {
+			t.Errorf("%s: %v", when, err)
+		}
+	}
+	moves("it is admitted, and has no pod yet", true)
+	if err := v.pods.Add(pod); err != nil {
+		t.Fatal(err)
+	}
+	moves("it is admitted, and has its pod", false)
+	w.Status.Conditions = append(w.Status.Conditions, metav1.Condition{Type: kueue.WorkloadEvicted, Status: metav1.ConditionTrue})
+	moves("it is evicted", true)
+	w.Status.Admission, w.Status.Conditions[0].Status = nil, metav1.ConditionFalse
+	moves("its quota is free, and its pod still runs", true)
+	if err := v.pods.Delete(pod); err != nil {
+		t.Fatal(err)
+	}
+	moves("its pod is gone", false)
+}
