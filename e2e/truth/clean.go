@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -141,7 +142,7 @@ func (s *Stage) Clean(ctx context.Context) error {
 		return errors.Join(err, s.removeEvents(ctx))
 	})
 	if err == nil {
-		err = s.Settle(ctx)
+		err = s.settle(ctx, func() (time.Duration, error) { return 0, s.view.populated() })
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", errUnclean, err)

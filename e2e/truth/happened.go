@@ -27,7 +27,7 @@ type Happened struct {
 	Planned map[Owner][]Place
 	// Refused is the reason why the API server refused an object of the job file; "" if it accepted all.
 	Refused string
-	// Before and After are all pods, for a reader.
+	// Before and After are all pods, and what kept others from being created, for a reader.
 	Before, After []string
 }
 
@@ -169,7 +169,7 @@ func indexOf(pod *corev1.Pod) int {
 	return unnumbered
 }
 
-// described are all pods, a line each.
+// described are all pods, and those that could not be created, a line each.
 func (v *view) described() []string {
 	var lines []string
 	for _, pod := range v.pods.all() {
@@ -187,6 +187,11 @@ func (v *view) described() []string {
 			}
 		}
 		lines = append(lines, line)
+	}
+	for _, e := range v.events.all() {
+		if e.Reason == failedCreate {
+			lines = append(lines, fmt.Sprintf("%s %s/%s: %s", e.InvolvedObject.Kind, e.InvolvedObject.Namespace, e.InvolvedObject.Name, e.Message))
+		}
 	}
 	slices.Sort(lines)
 	return lines

@@ -78,6 +78,9 @@ func (s *Stage) settle(ctx context.Context, moves func() (enough time.Duration, 
 // moves describes what a controller still has to act on; nil if there is nothing of the kind. If only time shows whether a
 // controller acts, enough is how long nothing must have changed to conclude that it does not.
 func (v *view) moves() (enough time.Duration, moves error) {
+	if err := v.unseen(); err != nil {
+		return 0, err
+	}
 	for _, pod := range v.pods.all() {
 		if err := podMoves(pod); err != nil {
 			return 0, err
@@ -203,10 +206,13 @@ func alive(pods []*corev1.Pod) []*corev1.Pod {
 	return slices.DeleteFunc(pods, func(pod *corev1.Pod) bool { return ended(pod) || pod.DeletionTimestamp != nil })
 }
 
+// failedCreate is the reason of a controller's event that it could not create a pod.
+const failedCreate = "FailedCreate"
+
 // refused reports whether pods could not be created for an object, which its controller has reported.
 func (v *view) refused(uid types.UID) bool {
 	return slices.ContainsFunc(v.events.all(), func(e *corev1.Event) bool {
-		return e.InvolvedObject.UID == uid && e.Reason == "FailedCreate"
+		return e.InvolvedObject.UID == uid && e.Reason == failedCreate
 	})
 }
 
@@ -294,7 +300,8 @@ func (v *view) setsMove() error {
 	}
 	for _, d := range v.daemonSets.all() {
 		have := len(alive(owned(v.pods.all(), d.UID)))
-		complete := have == int(d.Status.DesiredNumberScheduled)
+		placed := d.Status.CurrentNumberScheduled == d.Status.DesiredNumberScheduled
+		complete := placed && have == int(d.Status.CurrentNumberScheduled+d.Status.NumberMisscheduled) // pods stay on a node that gets a taint
 		if d.Status.ObservedGeneration != d.Generation || d.DeletionTimestamp != nil || !complete && !v.refused(d.UID) {
 			return fmt.Errorf("the DaemonSet %s/%s has %d pods of %d", d.Namespace, d.Name, have, d.Status.DesiredNumberScheduled)
 		}

@@ -38,3 +38,27 @@ func TestAnEvictedWorkloadMovesUntilItHasNeitherPodsNorQuota(t *testing.T) {
 	}
 	moves("its pod is gone", false)
 }
+
+func TestAViewMovesUntilItHasSeenWhatWasApplied(t *testing.T) {
+	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
+	v := &view{stores: map[string]cache.Store{"Pod": store}, expected: map[string]string{}}
+	sees := func(version string) {
+		if err := store.Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod", ResourceVersion: version}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lags := func(expected bool) {
+		t.Helper()
+		if err := v.unseen(); (err != nil) != expected {
+			t.Errorf("got %v", err)
+		}
+	}
+	sees("9")
+	v.expect("LimitRange", "12") // which the view does not keep
+	lags(false)
+	v.expect("Pod", "10")
+	v.expect("Pod", "8") // an apply that changed nothing
+	lags(true)
+	sees("11")
+	lags(false)
+}

@@ -159,9 +159,12 @@ func (s *Stage) applyOne(ctx context.Context, object *unstructured.Unstructured)
 		}
 		objects = s.dynamic.Resource(kind.Resource).Namespace(object.GetNamespace())
 	}
-	_, err = objects.Create(ctx, object, metav1.CreateOptions{FieldManager: fieldManager})
+	applied, err := objects.Create(ctx, object, metav1.CreateOptions{FieldManager: fieldManager})
 	if apierrors.IsAlreadyExists(err) {
-		_, err = objects.Apply(ctx, object.GetName(), object, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
+		applied, err = objects.Apply(ctx, object.GetName(), object, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
+	}
+	if err == nil {
+		s.view.expect(object.GetKind(), applied.GetResourceVersion())
 	}
 	return err
 }

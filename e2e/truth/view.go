@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/informers"
@@ -46,7 +47,9 @@ type view struct {
 	workloads    kept[*unstructured.Unstructured]
 	others       []kept[*unstructured.Unstructured] // kinds of other projects, of those that are served
 
-	changed chan struct{} // has something in it when there was a change since it was emptied last
+	stores   map[string]cache.Store // of all kinds that are kept, except events
+	expected map[string]string      // by kind, the version that its store must have reached
+	changed  chan struct{}          // has something in it when there was a change since it was emptied last
 
 	mu      sync.Mutex
 	last    time.Time // of the last change, guarded by mu, as what follows
@@ -86,20 +89,21 @@ func newView(kube kubernetes.Interface, client dynamic.Interface, mapper meta.RE
 	v := &view{
 		typed:   informers.NewSharedInformerFactory(kube, 0),
 		dynamic: dynamicinformer.NewDynamicSharedInformerFactory(client, 0),
-		changed: make(chan struct{}, 1), records: map[types.UID]*record{}, evicted: map[types.UID]string{},
+		stores: map[string]cache.Store{}, expected: map[string]string{}, changed: make(chan struct{}, 1),
+		records: map[types.UID]*record{}, evicted: map[types.UID]string{},
 	}
-	v.pods.Store = v.watch(v.typed.Core().V1().Pods().Informer(), v.recordPod)
-	v.jobs.Store = v.watch(v.typed.Batch().V1().Jobs().Informer(), nil)
-	v.deployments.Store = v.watch(v.typed.Apps().V1().Deployments().Informer(), nil)
-	v.replicaSets.Store = v.watch(v.typed.Apps().V1().ReplicaSets().Informer(), nil)
-	v.statefulSets.Store = v.watch(v.typed.Apps().V1().StatefulSets().Informer(), nil)
-	v.daemonSets.Store = v.watch(v.typed.Apps().V1().DaemonSets().Informer(), nil)
-	v.budgets.Store = v.watch(v.typed.Policy().V1().PodDisruptionBudgets().Informer(), nil)
-	v.quotas.Store = v.watch(v.typed.Core().V1().ResourceQuotas().Informer(), nil)
-	v.workloads.Store = v.watch(v.dynamic.ForResource(kueue.SchemeGroupVersion.WithResource("workloads")).Informer(), v.recordWorkload)
-	v.claims.Store = v.watch(v.typed.Core().V1().PersistentVolumeClaims().Informer(), nil)
-	v.volumes.Store = v.watch(v.typed.Core().V1().PersistentVolumes().Informer(), nil)
-	v.classes.Store = v.watch(v.typed.Storage().V1().StorageClasses().Informer(), nil)
+	v.pods.Store = v.watch("Pod", v.typed.Core().V1().Pods().Informer(), v.recordPod)
+	v.jobs.Store = v.watch("Job", v.typed.Batch().V1().Jobs().Informer(), nil)
+	v.deployments.Store = v.watch("Deployment", v.typed.Apps().V1().Deployments().Informer(), nil)
+	v.replicaSets.Store = v.watch("ReplicaSet", v.typed.Apps().V1().ReplicaSets().Informer(), nil)
+	v.statefulSets.Store = v.watch("StatefulSet", v.typed.Apps().V1().StatefulSets().Informer(), nil)
+	v.daemonSets.Store = v.watch("DaemonSet", v.typed.Apps().V1().DaemonSets().Informer(), nil)
+	v.budgets.Store = v.watch("PodDisruptionBudget", v.typed.Policy().V1().PodDisruptionBudgets().Informer(), nil)
+	v.quotas.Store = v.watch("ResourceQuota", v.typed.Core().V1().ResourceQuotas().Informer(), nil)
+	v.workloads.Store = v.watch("Workload", v.dynamic.ForResource(kueue.SchemeGroupVersion.WithResource("workloads")).Informer(), v.recordWorkload)
+	v.claims.Store = v.watch("PersistentVolumeClaim", v.typed.Core().V1().PersistentVolumeClaims().Informer(), nil)
+	v.volumes.Store = v.watch("PersistentVolume", v.typed.Core().V1().PersistentVolumes().Informer(), nil)
+	v.classes.Store = v.watch("StorageClass", v.typed.Storage().V1().StorageClasses().Informer(), nil)
 	v.events.Store = v.typed.Core().V1().Events().Informer().GetStore() // they describe changes, and are no change
 	for _, kind := range otherKinds {
 		mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
@@ -109,13 +113,13 @@ func newView(kube kubernetes.Interface, client dynamic.Interface, mapper meta.RE
 		if err != nil {
 			return nil, err
 		}
-		v.others = append(v.others, kept[*unstructured.Unstructured]{v.watch(v.dynamic.ForResource(mapping.Resource).Informer(), nil)})
+		v.others = append(v.others, kept[*unstructured.Unstructured]{v.watch(kind.Kind, v.dynamic.ForResource(mapping.Resource).Informer(), nil)})
 	}
 	return v, nil
 }
 
 // watch keeps objects of a kind, and notes every change of them.
-func (v *view) watch(informer cache.SharedIndexInformer, also func(object any, gone bool)) cache.Store {
+func (v *view) watch(kind string, informer cache.SharedIndexInformer, also func(object any, gone bool)) cache.Store {
 	note := func(object any, gone bool) {
 		if also != nil {
 			also(object, gone)
@@ -134,7 +138,40 @@ func (v *view) watch(informer cache.SharedIndexInformer, also func(object any, g
 	if err != nil {
 		panic(fmt.Sprintf("truth: an informer that was not started refuses a handler: %v", err))
 	}
-	return informer.GetStore()
+	v.stores[kind] = informer.GetStore()
+	return v.stores[kind]
+}
+
+// expect makes unseen wait for a version of an object. One that an apply did not change may be an old one.
+func (v *view) expect(kind, version string) {
+	if compared, err := resourceversion.CompareResourceVersion(v.expected[kind], version); err != nil || compared < 0 {
+		v.expected[kind] = version
+	}
+}
+
+// unseen is the error that the view lags behind what was applied.
+func (v *view) unseen() error {
+	for kind, version := range v.expected {
+		store, watched := v.stores[kind]
+		if !watched {
+			continue
+		}
+		seen := store.LastStoreSyncResourceVersion()
+		if compared, err := resourceversion.CompareResourceVersion(seen, version); err != nil || compared < 0 {
+			return fmt.Errorf("version %s of a %s is applied, and %q is seen", version, kind, seen)
+		}
+	}
+	return nil
+}
+
+// populated is the error that the view still has an object.
+func (v *view) populated() error {
+	for kind, store := range v.stores {
+		if keys := store.ListKeys(); len(keys) > 0 {
+			return fmt.Errorf("there is still the %s %s", kind, keys[0])
+		}
+	}
+	return nil
 }
 
 func (v *view) recordPod(object any, gone bool) {
