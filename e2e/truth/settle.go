@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -212,8 +213,13 @@ const failedCreate = "FailedCreate"
 // refused reports whether pods could not be created for an object, which its controller has reported.
 func (v *view) refused(uid types.UID) bool {
 	return slices.ContainsFunc(v.events.all(), func(e *corev1.Event) bool {
-		return e.InvolvedObject.UID == uid && e.Reason == failedCreate
+		return e.InvolvedObject.UID == uid && e.Reason == failedCreate && !lags(e.Message)
 	})
+}
+
+// lags reports whether it was a webhook of Kueue's that has not seen the pod's owner yet: a later attempt succeeds.
+func lags(refusal string) bool {
+	return strings.Contains(refusal, `"mpod.kb.io"`) && strings.HasSuffix(refusal, "not found")
 }
 
 func (v *view) jobsMove() error {

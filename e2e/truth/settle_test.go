@@ -62,3 +62,19 @@ func TestAViewMovesUntilItHasSeenWhatWasApplied(t *testing.T) {
 	sees("11")
 	lags(false)
 }
+
+func TestARefusalIsFinalUnlessAWebhookLags(t *testing.T) {
+	v := &view{events: kept[*corev1.Event]{Store: cache.NewStore(cache.MetaNamespaceKeyFunc)}}
+	refuse := func(name, message string) {
+		event := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: name}, InvolvedObject: corev1.ObjectReference{UID: "job"}, Reason: failedCreate, Message: message}
+		if err := v.events.Add(event); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if refuse("1", `Error creating: admission webhook "mpod.kb.io" denied the request: Job.batch "job-3" not found`); v.refused("job") {
+		t.Error("a refusal by a webhook that has not seen the Job counts")
+	}
+	if refuse("2", `Error creating: pods "a" is forbidden: error looking up service account default/a: serviceaccount "a" not found`); !v.refused("job") {
+		t.Error("a refusal by the API server does not count")
+	}
+}
