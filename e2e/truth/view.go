@@ -89,7 +89,7 @@ func newView(kube kubernetes.Interface, client dynamic.Interface, mapper meta.RE
 	v := &view{
 		typed:   informers.NewSharedInformerFactory(kube, 0),
 		dynamic: dynamicinformer.NewDynamicSharedInformerFactory(client, 0),
-		stores: map[string]cache.Store{}, expected: map[string]string{}, changed: make(chan struct{}, 1),
+		stores:  map[string]cache.Store{}, expected: map[string]string{}, changed: make(chan struct{}, 1),
 		records: map[types.UID]*record{}, evicted: map[types.UID]string{},
 	}
 	v.pods.Store = v.watch("Pod", v.typed.Core().V1().Pods().Informer(), v.recordPod)

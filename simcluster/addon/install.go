@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/await"
 )
@@ -62,10 +64,15 @@ func Install(ctx context.Context, admin, own *rest.Config, objects []*unstructur
 }
 
 // apply creates or changes an object, server-side: a definition may be too large for the annotation that client-side
-// apply keeps.
+// apply keeps. On a busy machine the API server does not get through a large definition in the time that it gives itself,
+// and does when it is asked again.
 func apply(ctx context.Context, client dynamic.Interface, object *unstructured.Unstructured) error {
 	resource, _ := meta.UnsafeGuessKindToResource(object.GroupVersionKind())
-	_, err := client.Resource(resource).Namespace(object.GetNamespace()).Apply(ctx, object.GetName(), object, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
+	objects := client.Resource(resource).Namespace(object.GetNamespace())
+	err := retry.OnError(retry.DefaultBackoff, apierrors.IsTimeout, func() error {
+		_, err := objects.Apply(ctx, object.GetName(), object, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", object.GetKind(), object.GetName(), err)
 	}
