@@ -10,6 +10,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -27,7 +28,7 @@ type Happened struct {
 	Planned map[Owner][]Place
 	// Refused is the reason why the API server refused an object of the job file; "" if it accepted all.
 	Refused string
-	// Before and After are all pods, and what kept others from being created, for a reader.
+	// Before and After are all pods, and what others wait for, for a reader.
 	Before, After []string
 }
 
@@ -169,7 +170,7 @@ func indexOf(pod *corev1.Pod) int {
 	return unnumbered
 }
 
-// described are all pods, and those that could not be created, a line each.
+// described are all pods, what waits for quota, and what could not be created, a line each.
 func (v *view) described() []string {
 	var lines []string
 	for _, pod := range v.pods.all() {
@@ -187,6 +188,15 @@ func (v *view) described() []string {
 			}
 		}
 		lines = append(lines, line)
+	}
+	for _, object := range v.workloads.all() {
+		w, err := decode[kueue.Workload](object)
+		if err != nil {
+			continue
+		}
+		if reserved := meta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadQuotaReserved); reserved != nil && reserved.Status == metav1.ConditionFalse {
+			lines = append(lines, fmt.Sprintf("Workload %s/%s: %s", w.Namespace, w.Name, reserved.Message))
+		}
 	}
 	for _, e := range v.events.all() {
 		if e.Reason == failedCreate {

@@ -136,8 +136,8 @@ func (v *view) othersMove() error {
 	return nil
 }
 
-// workloadMoves looks for pods that a workload should have, or should no longer have: KubeRay looks at a suspended
-// cluster only two seconds after it has written its status.
+// workloadMoves looks for victims that are still there, and for pods that a workload should have, or no longer: KubeRay
+// looks at a suspended cluster only two seconds after it has written its status.
 func (v *view) workloadMoves(w *kueue.Workload) error {
 	is := func(condition string) bool { return meta.IsStatusConditionTrue(w.Status.Conditions, condition) }
 	have := v.podsOf(w)
@@ -145,10 +145,18 @@ func (v *view) workloadMoves(w *kueue.Workload) error {
 	case is(kueue.WorkloadFinished):
 	case is(kueue.WorkloadEvicted) && (w.Status.Admission != nil || have > 0):
 		return fmt.Errorf("workload %s/%s is evicted, and still has quota or some of its %d pods", w.Namespace, w.Name, have)
+	case preempts(w):
+		return fmt.Errorf("workload %s/%s waits for those that it preempts", w.Namespace, w.Name)
 	case is(kueue.WorkloadAdmitted) && w.Status.Admission != nil && have < admittedPods(w):
 		return fmt.Errorf("workload %s/%s is admitted with %d pods, and has %d", w.Namespace, w.Name, admittedPods(w), have)
 	}
 	return nil
+}
+
+// preempts reports whether Kueue decides about a workload again when its victims are gone, or should have done so.
+func preempts(w *kueue.Workload) bool {
+	reserved := meta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadQuotaReserved)
+	return reserved != nil && reserved.Status == metav1.ConditionFalse && strings.Contains(reserved.Message, "Pending the preemption of")
 }
 
 // podsOf is how many pods a workload has.

@@ -37,6 +37,11 @@ func TestAnEvictedWorkloadMovesUntilItHasNeitherPodsNorQuota(t *testing.T) {
 		t.Fatal(err)
 	}
 	moves("its pod is gone", false)
+	w.Status.Conditions = []metav1.Condition{{
+		Type: kueue.WorkloadQuotaReserved, Status: metav1.ConditionFalse,
+		Message: "insufficient unused quota for cpu in flavor a, 1 more needed. Pending the preemption of 1 workload(s)",
+	}}
+	moves("it waits for another one's quota", true)
 }
 
 func TestAViewMovesUntilItHasSeenWhatWasApplied(t *testing.T) {
