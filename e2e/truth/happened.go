@@ -10,7 +10,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -189,21 +188,25 @@ func (v *view) described() []string {
 		}
 		lines = append(lines, line)
 	}
+	lines = append(lines, v.waiting()...)
+	slices.Sort(lines)
+	return lines
+}
+
+// waiting says what waits for quota, and what could not be created, a line each.
+func (v *view) waiting() []string {
+	var lines []string
 	for _, object := range v.workloads.all() {
 		w, err := decode[kueue.Workload](object)
-		if err != nil {
-			continue
-		}
-		if reserved := meta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadQuotaReserved); reserved != nil && reserved.Status == metav1.ConditionFalse {
-			lines = append(lines, fmt.Sprintf("Workload %s/%s: %s", w.Namespace, w.Name, reserved.Message))
+		if err == nil && unreserved(w) != "" {
+			lines = append(lines, fmt.Sprintf("Workload %s/%s: %s", w.Namespace, w.Name, unreserved(w)))
 		}
 	}
 	for _, e := range v.events.all() {
-		if e.Reason == failedCreate {
-			lines = append(lines, fmt.Sprintf("%s %s/%s: %s", e.InvolvedObject.Kind, e.InvolvedObject.Namespace, e.InvolvedObject.Name, e.Message))
+		if of := e.InvolvedObject; e.Reason == failedCreate {
+			lines = append(lines, fmt.Sprintf("%s %s/%s: %s", of.Kind, of.Namespace, of.Name, e.Message))
 		}
 	}
-	slices.Sort(lines)
 	return lines
 }
 

@@ -107,7 +107,8 @@ func (v *view) othersAct() bool {
 	if slices.ContainsFunc(v.others, func(kind kept[*unstructured.Unstructured]) bool { return len(kind.all()) > 0 }) {
 		return true
 	}
-	return len(v.workloads.all()) > 0 || slices.ContainsFunc(v.jobs.all(), inQueue) || slices.ContainsFunc(v.pods.all(), inQueue)
+	queued := slices.ContainsFunc(v.jobs.all(), inQueue) || slices.ContainsFunc(v.pods.all(), inQueue)
+	return queued || len(v.workloads.all()) > 0
 }
 
 // inQueue reports whether an object is in a queue of Kueue's.
@@ -155,8 +156,16 @@ func (v *view) workloadMoves(w *kueue.Workload) error {
 
 // preempts reports whether Kueue decides about a workload again when its victims are gone, or should have done so.
 func preempts(w *kueue.Workload) bool {
+	return strings.Contains(unreserved(w), "Pending the preemption of")
+}
+
+// unreserved is why a workload has no quota; "" if it has, or if nothing was decided.
+func unreserved(w *kueue.Workload) string {
 	reserved := meta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadQuotaReserved)
-	return reserved != nil && reserved.Status == metav1.ConditionFalse && strings.Contains(reserved.Message, "Pending the preemption of")
+	if reserved == nil || reserved.Status != metav1.ConditionFalse {
+		return ""
+	}
+	return reserved.Message
 }
 
 // podsOf is how many pods a workload has.
@@ -315,7 +324,8 @@ func (v *view) setsMove() error {
 	for _, d := range v.daemonSets.all() {
 		have := len(alive(owned(v.pods.all(), d.UID)))
 		placed := d.Status.CurrentNumberScheduled == d.Status.DesiredNumberScheduled
-		complete := placed && have == int(d.Status.CurrentNumberScheduled+d.Status.NumberMisscheduled) // pods stay on a node that gets a taint
+		// A pod stays on a node that gets a taint, where it is no longer desired.
+		complete := placed && have == int(d.Status.CurrentNumberScheduled+d.Status.NumberMisscheduled)
 		if d.Status.ObservedGeneration != d.Generation || d.DeletionTimestamp != nil || !complete && !v.refused(d.UID) {
 			return fmt.Errorf("the DaemonSet %s/%s has %d pods of %d", d.Namespace, d.Name, have, d.Status.DesiredNumberScheduled)
 		}

@@ -11,7 +11,9 @@ import (
 
 func TestAnEvictedWorkloadMovesUntilItHasNeitherPodsNorQuota(t *testing.T) {
 	v := &view{pods: kept[*corev1.Pod]{Store: cache.NewStore(cache.MetaNamespaceKeyFunc)}}
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "head", Annotations: map[string]string{kueue.WorkloadAnnotation: "held"}}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Name: "head", Annotations: map[string]string{kueue.WorkloadAnnotation: "held"},
+	}}
 	w := &kueue.Workload{
 		ObjectMeta: metav1.ObjectMeta{Name: "held"},
 		Status: kueue.WorkloadStatus{
@@ -29,7 +31,8 @@ func TestAnEvictedWorkloadMovesUntilItHasNeitherPodsNorQuota(t *testing.T) {
 		t.Fatal(err)
 	}
 	moves("it is admitted, and has its pod", false)
-	w.Status.Conditions = append(w.Status.Conditions, metav1.Condition{Type: kueue.WorkloadEvicted, Status: metav1.ConditionTrue})
+	evicted := metav1.Condition{Type: kueue.WorkloadEvicted, Status: metav1.ConditionTrue}
+	w.Status.Conditions = append(w.Status.Conditions, evicted)
 	moves("it is evicted", true)
 	w.Status.Admission, w.Status.Conditions[0].Status = nil, metav1.ConditionFalse
 	moves("its quota is free, and its pod still runs", true)
@@ -71,15 +74,20 @@ func TestAViewMovesUntilItHasSeenWhatWasApplied(t *testing.T) {
 func TestARefusalIsFinalUnlessAWebhookLags(t *testing.T) {
 	v := &view{events: kept[*corev1.Event]{Store: cache.NewStore(cache.MetaNamespaceKeyFunc)}}
 	refuse := func(name, message string) {
-		event := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: name}, InvolvedObject: corev1.ObjectReference{UID: "job"}, Reason: failedCreate, Message: message}
+		event := &corev1.Event{
+			ObjectMeta: metav1.ObjectMeta{Name: name}, InvolvedObject: corev1.ObjectReference{UID: "job"},
+			Reason: failedCreate, Message: message,
+		}
 		if err := v.events.Add(event); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if refuse("1", `Error creating: admission webhook "mpod.kb.io" denied the request: Job.batch "job-3" not found`); v.refused("job") {
+	refuse("1", `Error creating: admission webhook "mpod.kb.io" denied the request: Job.batch "job-3" not found`)
+	if v.refused("job") {
 		t.Error("a refusal by a webhook that has not seen the Job counts")
 	}
-	if refuse("2", `Error creating: pods "a" is forbidden: error looking up service account default/a: serviceaccount "a" not found`); !v.refused("job") {
+	refuse("2", `Error creating: pods "a" is forbidden: error looking up service account default/a: serviceaccount "a" not found`)
+	if !v.refused("job") {
 		t.Error("a refusal by the API server does not count")
 	}
 }

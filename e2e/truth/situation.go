@@ -96,7 +96,9 @@ func parse(text []byte) ([]*unstructured.Unstructured, error) {
 
 // Has reports whether one of the situation's objects is of one of these kinds.
 func (s *Situation) Has(kinds []string) bool {
-	return slices.ContainsFunc(s.objects(), func(object *unstructured.Unstructured) bool { return slices.Contains(kinds, object.GetKind()) })
+	return slices.ContainsFunc(s.objects(), func(object *unstructured.Unstructured) bool {
+		return slices.Contains(kinds, object.GetKind())
+	})
 }
 
 // Clone is a copy of its own.

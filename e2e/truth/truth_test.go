@@ -28,8 +28,9 @@ const (
 )
 
 // TestDrawnSituationsTurnOutAsForecast draws $ELASTIC_TRUTH situations from the seeds that begin with
-// $ELASTIC_TRUTH_SEED, of those only that have an object of a kind in $ELASTIC_TRUTH_KINDS, or those of $ELASTIC_TRUTH_SEEDS.
-// Lists are separated by blanks. Situations that are forecast wrongly are stored, and the first of them are made small.
+// $ELASTIC_TRUTH_SEED, of those only that have an object of a kind in $ELASTIC_TRUTH_KINDS, or those of
+// $ELASTIC_TRUTH_SEEDS. Lists are separated by blanks. Situations that are forecast wrongly are stored, and the first of
+// them are made small.
 func TestDrawnSituationsTurnOutAsForecast(t *testing.T) {
 	r := &round{t: t, seeds: chosen(t), shrinks: number(t, "ELASTIC_TRUTH_SHRINK", shrunk), tally: &truth.Tally{}}
 	var stages sync.WaitGroup
