@@ -112,7 +112,7 @@ func victims(t *testing.T, duration time.Duration, seed uint64) (o outcome) {
 		s := j.awaitStatus("its last eviction's end", func(s trainingjob.Status) bool {
 			return s.Phase == trainingjob.PhaseRunning && (s.Disruptions == nil || len(s.Disruptions.Newest) == 0 || s.Disruptions.Newest[len(s.Disruptions.Newest)-1].Recovered != nil)
 		})
-		lost, evictions := int64(0), int64(s.Generation-1)
+		lost, evictions := int64(0), s.Generation-1
 		if s.Disruptions != nil {
 			lost = s.Disruptions.LostSteps
 		}
