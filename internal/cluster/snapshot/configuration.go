@@ -5,18 +5,17 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/configuration"
-	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
 )
 
 // readConfiguration reads Kueue's configuration, and the feature gates among the arguments of its Deployment. What is not
 // known of it is in ConfigurationUnread.
-func readConfiguration(ctx context.Context, client *cluster.Client, q *forecast.Queues) error {
-	kube := client.Kubernetes()
+func readConfiguration(ctx context.Context, from source, q *forecast.Queues) error {
 	object := "ConfigMap " + configuration.Namespace + "/" + configuration.ConfigMap
-	configMap, err := cluster.Get(ctx, client, kube.CoreV1().ConfigMaps(configuration.Namespace), configuration.ConfigMap)
+	configMap, err := from.configMap(ctx, types.NamespacedName{Namespace: configuration.Namespace, Name: configuration.ConfigMap})
 	switch {
 	case apierrors.IsForbidden(err):
 		q.ConfigurationUnread = "getting " + object + " is not allowed"
@@ -36,13 +35,13 @@ func readConfiguration(ctx context.Context, client *cluster.Client, q *forecast.
 		q.ConfigurationUnread = fmt.Sprintf("%s: %v", object, err)
 		return nil
 	}
-	return readGates(ctx, client, q)
+	return readGates(ctx, from, q)
 }
 
 // readGates reads the arguments of Kueue's Deployment. Where there is none, Kueue runs elsewhere, and has only its
 // configuration.
-func readGates(ctx context.Context, client *cluster.Client, q *forecast.Queues) error {
-	deployment, err := cluster.Get(ctx, client, client.Kubernetes().AppsV1().Deployments(configuration.Namespace), configuration.Deployment)
+func readGates(ctx context.Context, from source, q *forecast.Queues) error {
+	deployment, err := from.deployment(ctx, types.NamespacedName{Namespace: configuration.Namespace, Name: configuration.Deployment})
 	switch {
 	case apierrors.IsForbidden(err):
 		q.ConfigurationUnread = fmt.Sprintf("feature gates may be arguments of Deployment %s/%s, and getting it is not allowed",

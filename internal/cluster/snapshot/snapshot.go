@@ -13,14 +13,10 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/kubernetes"
-	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
 )
@@ -44,35 +40,9 @@ func (e *ForbiddenError) Error() string {
 // what a forecast can go without is named in Unread.
 func Read(ctx context.Context, client *cluster.Client) (*forecast.Snapshot, error) {
 	s := &forecast.Snapshot{AsOf: time.Now(), Jobs: map[types.NamespacedName]forecast.TrainingJob{}}
-	kube := client.Kubernetes()
 	l := &lists{}
-	list(ctx, client, l, "list nodes", kube.CoreV1().Nodes(), "", &s.Nodes)
-	list(ctx, client, l, "list pods", kube.CoreV1().Pods(""), NotEnded, &s.Pods)
-	list(ctx, client, l, "list priorityclasses.scheduling.k8s.io", kube.SchedulingV1().PriorityClasses(), "", &s.PriorityClasses)
-	optional(ctx, client, l, forecast.Budgets, "list poddisruptionbudgets.policy", kube.PolicyV1().PodDisruptionBudgets(""), &s.Budgets)
-	optional(ctx, client, l, forecast.Namespaces, "list namespaces", kube.CoreV1().Namespaces(), &s.Namespaces)
-	optional(ctx, client, l, forecast.LimitRanges, "list limitranges", kube.CoreV1().LimitRanges(""), &s.LimitRanges)
-	optional(ctx, client, l, forecast.ResourceQuotas, "list resourcequotas", kube.CoreV1().ResourceQuotas(""), &s.Quotas)
-	optional(ctx, client, l, forecast.RuntimeClasses, "list runtimeclasses.node.k8s.io", kube.NodeV1().RuntimeClasses(), &s.RuntimeClasses)
-	optional(ctx, client, l, forecast.Services, "list services", kube.CoreV1().Services(""), &s.Services)
-	optional(ctx, client, l, forecast.Replications, "list replicationcontrollers", kube.CoreV1().ReplicationControllers(""), &s.ReplicationControllers)
-	optional(ctx, client, l, forecast.ReplicaSets, "list replicasets.apps", kube.AppsV1().ReplicaSets(""), &s.ReplicaSets)
-	optional(ctx, client, l, forecast.StatefulSets, "list statefulsets.apps", kube.AppsV1().StatefulSets(""), &s.StatefulSets)
-	optional(ctx, client, l, forecast.DeviceClasses, "list deviceclasses.resource.k8s.io", kube.ResourceV1().DeviceClasses(), &s.Devices.Classes)
-	optional(ctx, client, l, forecast.ResourceSlices, "list resourceslices.resource.k8s.io", kube.ResourceV1().ResourceSlices(), &s.Devices.Slices)
-	optional(ctx, client, l, forecast.ResourceClaims, "list resourceclaims.resource.k8s.io", kube.ResourceV1().ResourceClaims(""), &s.Devices.Claims)
-	optional(ctx, client, l, forecast.ClaimTemplates, "list resourceclaimtemplates.resource.k8s.io", kube.ResourceV1().ResourceClaimTemplates(""), &s.Devices.Templates)
-	optional(ctx, client, l, forecast.VolumeClaims, "list persistentvolumeclaims", kube.CoreV1().PersistentVolumeClaims(""), &s.Storage.Claims)
-	optional(ctx, client, l, forecast.Volumes, "list persistentvolumes", kube.CoreV1().PersistentVolumes(), &s.Storage.Volumes)
-	optional(ctx, client, l, forecast.StorageClasses, "list storageclasses.storage.k8s.io", kube.StorageV1().StorageClasses(), &s.Storage.Classes)
-	optional(ctx, client, l, forecast.CSINodes, "list csinodes.storage.k8s.io", kube.StorageV1().CSINodes(), &s.Storage.Nodes)
-	optional(ctx, client, l, forecast.CSIDrivers, "list csidrivers.storage.k8s.io", kube.StorageV1().CSIDrivers(), &s.Storage.Drivers)
-	optional(ctx, client, l, forecast.VolumeAttachments, "list volumeattachments.storage.k8s.io", kube.StorageV1().VolumeAttachments(), &s.Storage.Attachments)
-	registration := kube.AdmissionregistrationV1()
-	optional(ctx, client, l, forecast.MutatingWebhooks, "list mutatingwebhookconfigurations.admissionregistration.k8s.io", registration.MutatingWebhookConfigurations(), &s.Webhooks.Mutating)
-	optional(ctx, client, l, forecast.ValidatingWebhooks, "list validatingwebhookconfigurations.admissionregistration.k8s.io", registration.ValidatingWebhookConfigurations(), &s.Webhooks.Validating)
-	optional(ctx, client, l, forecast.BatchJobs, "list jobs.batch", kube.BatchV1().Jobs(""), &s.BatchJobs)
-	l.running.Go(func() { s.Version = versionOf(ctx, kube) })
+	l.start(ctx, client, kindsOf(s, client.Kubernetes()))
+	l.running.Go(func() { s.Version = versionOf(ctx, client.Kubernetes()) })
 	if err := l.wait(); err != nil {
 		return nil, err
 	}
@@ -93,18 +63,9 @@ func versionOf(ctx context.Context, kube kubernetes.Interface) string {
 
 // ReadQueues reads Kueue's objects. Where Kueue is not installed it fails with ErrNoKueue.
 func ReadQueues(ctx context.Context, client *cluster.Client) (*forecast.Queues, error) {
-	q, k := &forecast.Queues{}, client.Kueue()
-	l := &lists{}
-	verb := func(plural string) string { return "list " + plural + "." + kueue.SchemeGroupVersion.Group }
-	list(ctx, client, l, verb("clusterqueues"), k.ClusterQueues(), "", &q.ClusterQueues)
-	list(ctx, client, l, verb("localqueues"), k.LocalQueues(""), "", &q.LocalQueues)
-	list(ctx, client, l, verb("resourceflavors"), k.ResourceFlavors(), "", &q.Flavors)
-	list(ctx, client, l, verb("cohorts"), k.Cohorts(), "", &q.Cohorts)
-	list(ctx, client, l, verb("admissionchecks"), k.AdmissionChecks(), "", &q.AdmissionChecks)
-	list(ctx, client, l, verb("workloadpriorityclasses"), k.WorkloadPriorityClasses(), "", &q.PriorityClasses)
-	list(ctx, client, l, verb("workloads"), k.Workloads(""), "", &q.Workloads)
-	optional(ctx, client, l, forecast.Topologies, verb("topologies"), k.Topologies(), &q.Topologies)
-	l.running.Go(func() { l.noteError(readConfiguration(ctx, client, q)) })
+	q, l := &forecast.Queues{}, &lists{}
+	l.start(ctx, client, queueKinds(q, client.Kueue()))
+	l.running.Go(func() { l.noteError(readConfiguration(ctx, server{client}, q)) })
 	if err := l.wait(); err != nil {
 		return nil, err
 	}
@@ -112,23 +73,6 @@ func ReadQueues(ctx context.Context, client *cluster.Client) (*forecast.Queues, 
 		q.TopologiesUnread = unread.Verb
 	}
 	return q, nil
-}
-
-// ReadJob reads what a training job's ConfigMaps say. found is false where there are none, or they may not be read.
-func ReadJob(ctx context.Context, client *cluster.Client, name types.NamespacedName) (job forecast.TrainingJob, found bool) {
-	configMaps := client.Kubernetes().CoreV1().ConfigMaps(name.Namespace)
-	definition, err := cluster.Get(ctx, client, configMaps, trainingjob.ConfigMapName(name.Name))
-	if err != nil {
-		return job, false
-	}
-	if job.Workers, err = trainingjob.DecodeWorkers([]byte(definition.Data[trainingjob.WorkersKey])); err != nil {
-		return job, false
-	}
-	if status, err := cluster.Get(ctx, client, configMaps, trainingjob.StatusName(name.Name)); err == nil {
-		// Without a readable status the job's progress is unknown, and the rest is known.
-		job.Status, _ = trainingjob.DecodeStatus(status)
-	}
-	return job, true
 }
 
 // lists are LISTs under way.
@@ -141,51 +85,25 @@ type lists struct {
 	err     error
 }
 
-// optional is list for a kind that a forecast can go without: where it may not be listed, that is noted.
-func optional[T cluster.Object, L runtime.Object](
-	ctx context.Context, client *cluster.Client, l *lists, kind forecast.Kind, verb string, from cluster.Listing[L],
-	to *[]T,
-) {
-	l.running.Go(func() {
-		objects, err := cluster.ListCached[T](ctx, client, from, metav1.ListOptions{})
-		if cluster.IsNotServed(err) {
-			return // an API server without the kind has no objects of it
-		}
-		if apierrors.IsForbidden(err) {
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			l.forgone = append(l.forgone, forecast.Unread{Kind: kind, Verb: verb})
-			return
-		}
-		if err == nil && objects == nil {
-			objects = []T{} // read, and there are none
-		}
-		*to = objects
-		l.note(verb, err)
-	})
+// start begins to list kinds.
+func (l *lists) start(ctx context.Context, client *cluster.Client, kinds []kind) {
+	for i := range kinds {
+		l.running.Go(func() { l.note(&kinds[i], kinds[i].list(ctx, client)) })
+	}
 }
 
-// list reads all selected objects of a kind, beside others.
-func list[T cluster.Object, L runtime.Object](
-	ctx context.Context, client *cluster.Client, l *lists, verb string, from cluster.Listing[L], fields string, to *[]T,
-) {
-	l.running.Go(func() {
-		objects, err := cluster.ListCached[T](ctx, client, from, metav1.ListOptions{FieldSelector: fields})
-		*to = objects
-		l.note(verb, err)
-	})
-}
-
-// note records the failure of a LIST.
-func (l *lists) note(verb string, err error) {
+// note records the failure of a LIST. An API server without a kind has no objects of it.
+func (l *lists) note(k *kind, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
 	case err == nil:
+	case apierrors.IsForbidden(err) && k.needed:
+		l.denied = append(l.denied, k.verb())
 	case apierrors.IsForbidden(err):
-		l.denied = append(l.denied, verb)
+		l.forgone = append(l.forgone, k.unread(k.verb()))
 	case cluster.IsNotServed(err):
-		l.missing = true
+		l.missing = l.missing || k.needed
 	case l.err == nil:
 		l.err = err
 	}
