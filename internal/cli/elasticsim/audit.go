@@ -28,9 +28,9 @@ import (
 
 // auditFlags are those of elastic-sim audit.
 type auditFlags struct {
-	kubeconfig, context, namespace string
-	timeout                        time.Duration
-	asJSON                         bool
+	clusterFlags
+	namespace string
+	asJSON    bool
 }
 
 func newAudit() *cobra.Command {
@@ -72,14 +72,9 @@ new step.`,
 			return printAudit(cmd.OutOrStdout(), r)
 		},
 	}
-	c.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig `file` (default $KUBECONFIG, then ~/.kube/config)")
-	c.Flags().StringVar(&f.context, "context", "", "context of the kubeconfig (default the current one)")
+	f.clusterFlags.add(c)
 	c.Flags().StringVarP(&f.namespace, "namespace", "n", "", "namespace of the jobs (default all namespaces)")
-	c.Flags().DurationVar(&f.timeout, "timeout", 30*time.Second, "timeout for reading the cluster")
 	c.Flags().BoolVar(&f.asJSON, "json", false, "print the audit as JSON")
-	cli.NotNegative(c, "timeout")
-	cli.CompleteFiles(c, "kubeconfig")
-	cli.CompleteFlag(c, "context", (&forecastFlags{}).contexts)
 	return c
 }
 
@@ -99,13 +94,9 @@ func auditOfLog(path string, in io.Reader) (audit.Report, error) {
 // ofCluster reads what an audit needs. Events, pods and Workloads only name preemptors, or are not there without Kueue:
 // the audit can go without them.
 func (f auditFlags) ofCluster(ctx context.Context) (audit.Report, error) {
-	kubeconfigs, err := cluster.KubectlConfigs(f.kubeconfig)
+	client, err := f.connect()
 	if err != nil {
 		return audit.Report{}, err
-	}
-	client, err := cluster.New(cluster.Config{Kubeconfigs: kubeconfigs, Context: f.context, UserAgent: "elastic-sim"})
-	if err != nil {
-		return audit.Report{}, explained(err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()

@@ -21,12 +21,12 @@ func NewRoot(version string) *cobra.Command {
 		Long: `elastic-sim predicts what Kueue and kube-scheduler will do: which workloads are
 admitted, queued or evicted. It uses the engine behind the forecasts of terraform plan.
 "run" and "compare" simulate days of a cluster in seconds and need no cluster;
-"forecast" and "audit" read one. No command changes a cluster.`,
+"forecast", "snapshot" and "audit" read one. No command changes a cluster.`,
 		Example: `  elastic-sim run examples/scenarios/elastic-scheduling.yaml -o report.html
   elastic-sim forecast -f job.yaml`,
 		Version: version,
 	}
-	root.AddCommand(newRun(), newCompare(), newCheck(), newConformance(), newForecast(), newAudit())
+	root.AddCommand(newRun(), newCompare(), newCheck(), newConformance(), newForecast(), newSnapshot(), newAudit())
 	cli.Configure(root)
 	return root
 }

@@ -2,21 +2,17 @@ package elasticsim
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/cli"
-	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
-	"github.com/elastic-training/terraform-provider-elastic/internal/cluster/snapshot"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast/jobfile"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast/report"
@@ -31,11 +27,11 @@ const approximateCode = 13
 
 // forecastFlags are those of elastic-sim forecast.
 type forecastFlags struct {
-	file, plan, kubeconfig, context, namespace string
-	timeout                                    time.Duration
-	format                                     string
-	asJSON, noDryRun                           bool
-	accepted                                   []string
+	clusterFlags
+	file, plan, snapshot, asOf, namespace string
+	format                                string
+	asJSON, noDryRun                      bool
+	accepted                              []string
 }
 
 func newForecast() *cobra.Command {
@@ -66,6 +62,11 @@ The file may instead contain a SkyPilot task, or job descriptions:
 A job may also have queue: {name: ..., workload_priority_class: ...} for Kueue; a pod
 may also have labels, node_selector and tolerations.
 
+With --snapshot a file takes the place of the cluster, which is not contacted: what
+"elastic-sim snapshot" has written, or any list of Kubernetes objects in YAML or JSON,
+as kubectl get -o yaml prints it. A forecast that may depend on a kind of objects that
+the file does not have is approximate.
+
 With --plan the file is a Terraform plan in JSON. The forecast includes everything that
 the plan creates, changes, replaces or destroys with the providers elastic, kubernetes,
 kubectl and helm, in dependency order. Sensitive values of a plan are never printed.
@@ -75,28 +76,30 @@ The exit code reports the outcome; for several jobs, the worst outcome.`,
   elastic-sim forecast -f low.yaml -n team-a --context production
   kubectl create job x --image=busybox --dry-run=client -o yaml |
       elastic-sim forecast -f -
+  elastic-sim forecast --snapshot cluster.json.gz -f job.yaml
   terraform show -json plan.out | elastic-sim forecast --plan - --format markdown`,
 		Args: cli.NeedsArguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.checkSnapshot(cmd.Flags()); err != nil {
+				return err
+			}
 			return f.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
 		},
 	}
 	c.Flags().StringVarP(&f.file, "filename", "f", "", "`file` with the jobs; - for standard input")
 	c.Flags().StringVar(&f.plan, "plan", "", "`file` with the output of terraform show -json; - for standard input")
-	c.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig `file` (default $KUBECONFIG, then ~/.kube/config)")
-	c.Flags().StringVar(&f.context, "context", "", "context of the kubeconfig (default the current one)")
+	c.Flags().StringVar(&f.snapshot, "snapshot", "", "`file` with the objects of a cluster, which is read instead of a cluster; - for standard input")
+	c.Flags().StringVar(&f.asOf, "as-of", "", "`time` of the snapshot in RFC 3339 (default that of the file, or the latest timestamp of its objects)")
+	f.clusterFlags.add(c)
 	c.Flags().StringVarP(&f.namespace, "namespace", "n", corev1.NamespaceDefault, "namespace of jobs that do not name one")
-	c.Flags().DurationVar(&f.timeout, "timeout", 30*time.Second, "time limit for reading the cluster and for exploring what may happen")
 	c.Flags().BoolVar(&f.asJSON, "json", false, "print one line of JSON per job; same as --format json")
 	c.Flags().StringVar(&f.format, "format", "text", "output format: text, json or markdown")
 	cli.CompleteFrom(c, "format", "text", "json", "markdown")
 	cli.CompleteFiles(c, "plan", "json")
 	c.Flags().BoolVar(&f.noDryRun, "no-dry-run", false, "apply the API server's defaults and validation locally, instead of sending the pods as a server-side dry run")
 	c.Flags().StringSliceVar(&f.accepted, "accepted-reasons", nil, "exit with 13 if the outcome or the evictions of a job are uncertain for any reason that is not in this list of `codes`; \"none\" accepts no reason")
-	cli.NotNegative(c, "timeout")
 	cli.CompleteFiles(c, "filename", "yaml", "yml", "json")
-	cli.CompleteFiles(c, "kubeconfig")
-	cli.CompleteFlag(c, "context", f.contexts)
+	cli.CompleteFiles(c, "snapshot", "json", "gz", "yaml", "yml")
 	cli.Exits(c, forecastCodes[forecast.Fits], "the job starts without evicting pods")
 	cli.Exits(c, forecastCodes[forecast.Preempts], "the job starts after preempting others")
 	cli.Exits(c, forecastCodes[forecast.Pends], "the job waits")
@@ -106,21 +109,14 @@ The exit code reports the outcome; for several jobs, the worst outcome.`,
 	return c
 }
 
-// contexts completes by those of the kubeconfig.
-func (f *forecastFlags) contexts(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-	names, err := cluster.ContextNames(f.kubeconfig)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return cli.Beginning(typed, names)
-}
-
 func (f forecastFlags) run(ctx context.Context, in io.Reader, out io.Writer) error {
 	switch {
 	case f.file == "" && f.plan == "":
 		return cli.UsageError("--filename or --plan is missing; see `elastic-sim forecast --help`")
 	case f.file != "" && f.plan != "":
 		return cli.UsageError("--filename and --plan are mutually exclusive")
+	case f.snapshot == "-" && (f.file == "-" || f.plan == "-"):
+		return cli.UsageError("--snapshot and the jobs are both -; only one file can be standard input")
 	}
 	accepted, err := forecast.ParseReasonCodes(slices.DeleteFunc(slices.Clone(f.accepted), func(code string) bool { return code == "none" }))
 	if err != nil {
@@ -137,31 +133,17 @@ func (f forecastFlags) run(ctx context.Context, in io.Reader, out io.Writer) err
 	if err != nil {
 		return err
 	}
-	kubeconfigs, err := cluster.KubectlConfigs(f.kubeconfig)
-	if err != nil {
-		return err
-	}
-	client, err := cluster.New(cluster.Config{Kubeconfigs: kubeconfigs, Context: f.context, UserAgent: "elastic-sim"})
-	if err != nil {
-		return explained(err)
-	}
 	ctx, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
-	s, err := snapshot.Read(ctx, client)
-	if err != nil {
-		return explained(err)
-	}
-	if s.Queues, err = snapshot.ReadQueues(ctx, client); err != nil && !errors.Is(err, snapshot.ErrNoKueue) {
-		return explained(err)
-	}
-	given, err := f.contents(ctx, client, s, text)
+	of, err := f.state(ctx, in)
 	if err != nil {
 		return err
 	}
-	if !f.noDryRun {
-		given.dryRun(ctx, client)
+	given, err := f.contents(ctx, of, text)
+	if err != nil {
+		return err
 	}
-	r := given.report(ctx, client)
+	r := given.report(ctx, of)
 	if err := write(r, out); err != nil {
 		return err
 	}
@@ -196,17 +178,6 @@ func needsDetails(answers []forecast.Answer) []types.NamespacedName {
 	return names
 }
 
-// details reads the state of the training jobs that a forecast needs to know, as far as it may be read.
-func details(ctx context.Context, client *cluster.Client, names []types.NamespacedName) map[types.NamespacedName]forecast.TrainingJob {
-	known := map[types.NamespacedName]forecast.TrainingJob{}
-	for _, name := range names {
-		if job, found := snapshot.ReadJob(ctx, client, name); found {
-			known[name] = job
-		}
-	}
-	return known
-}
-
 func (f forecastFlags) read(in io.Reader) ([]byte, error) {
 	name, most := f.file, int64(jobfile.MaxBytes)
 	if f.plan != "" {
@@ -221,14 +192,4 @@ func (f forecastFlags) read(in io.Reader) ([]byte, error) {
 	}
 	defer file.Close()
 	return io.ReadAll(io.LimitReader(file, most+1))
-}
-
-// explained is an error of the cluster in words.
-func explained(err error) error {
-	var forbidden *snapshot.ForbiddenError
-	if errors.As(err, &forbidden) {
-		return forbidden
-	}
-	summary, detail := cluster.Explain(err)
-	return fmt.Errorf("%s: %s", summary, detail)
 }

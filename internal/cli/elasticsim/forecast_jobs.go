@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
@@ -25,13 +24,9 @@ type request struct {
 }
 
 // contents reads a file or a plan, and applies to the snapshot what it has besides jobs.
-func (f forecastFlags) contents(ctx context.Context, client *cluster.Client, s *forecast.Snapshot, text []byte) (request, error) {
-	given := manifest.Given{
-		Namespace: f.namespace, Nodes: s.Nodes,
-		Runtime: func(kind, namespace, name string) (*unstructured.Unstructured, error) {
-			return snapshot.ReadRuntime(ctx, client, kind, namespace, name)
-		},
-	}
+func (f forecastFlags) contents(ctx context.Context, of state, text []byte) (request, error) {
+	s := of.Snapshot
+	given := manifest.Given{Namespace: f.namespace, Nodes: s.Nodes, Runtime: of.runtime}
 	if f.plan == "" {
 		contents, err := jobfile.Read(f.file, text, jobfile.Given{Flavors: s.Queues.FlavorLabels, Given: given})
 		a := request{on: s.With(contents.Objects)}
@@ -70,7 +65,10 @@ func (a request) dryRun(ctx context.Context, client *cluster.Client) {
 }
 
 // report forecasts all jobs that are known. What is not known may come before each of them, and makes it approximate.
-func (a request) report(ctx context.Context, client *cluster.Client) report.Report {
+func (a request) report(ctx context.Context, of state) report.Report {
+	if of.asks != nil {
+		a.dryRun(ctx, of.asks)
+	}
 	r := report.Report{Skipped: a.skipped}
 	var jobs []forecast.Job
 	var unknown []forecast.Reason
@@ -87,12 +85,14 @@ func (a request) report(ctx context.Context, client *cluster.Client) report.Repo
 	forecasts := func(s *forecast.Snapshot) []forecast.Answer { return forecast.All(ctx, s, jobs) }
 	on := a.on
 	answers := forecasts(on)
-	if known := details(ctx, client, needsDetails(answers)); len(known) > 0 {
+	if known := of.details(needsDetails(answers)); len(known) > 0 {
 		more := *on
 		more.Jobs, on = known, &more
 		answers = forecasts(on)
 	}
-	answers = snapshot.DryRunReplacements(ctx, client, on, answers, forecasts)
+	if of.asks != nil {
+		answers = snapshot.DryRunReplacements(ctx, of.asks, on, answers, forecasts)
+	}
 	for _, job := range a.jobs {
 		entry := report.Entry{Address: job.Address, Action: job.Action, Unknown: job.Unknown}
 		if job.Unknown != "" {

@@ -3,6 +3,7 @@ package snapshot
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"reflect"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -34,10 +35,10 @@ type kind struct {
 	// needed kinds have to be readable on an API server; others are noted in Snapshot.Unread.
 	needed bool
 
-	list   func(ctx context.Context, c *cluster.Client) error // all of an API server's
-	add    func(text []byte) (cluster.Object, error)          // one of a file, in JSON
-	begin  func()                                             // notes that the kind was read, even if there are none
-	copies func() []cluster.Object                            // deep ones, with kind and version
+	list   func(ctx context.Context, c *cluster.Client) error   // all of an API server's
+	add    func(version schema.GroupVersion, text []byte) error // one of a file, in JSON
+	begin  func()                                               // notes that the kind was read, even if there are none
+	copies func() []cluster.Object                              // deep ones, with kind and version
 }
 
 // kindsOf are the kinds besides Kueue's. None of the functions but list uses the client.
@@ -113,13 +114,13 @@ func of[T any, P pointer[T], L runtime.Object](version schema.GroupVersion, plur
 			}
 			return err
 		},
-		add: func(text []byte) (cluster.Object, error) {
+		add: func(version schema.GroupVersion, text []byte) error {
 			object := P(new(T))
-			err := k.decode(text, object)
+			err := k.decode(version, text, object)
 			if err == nil && !ended(object) {
 				*in = append(*in, object)
 			}
-			return object, err
+			return err
 		},
 		begin: func() {
 			if *in == nil {
@@ -139,9 +140,12 @@ func of[T any, P pointer[T], L runtime.Object](version schema.GroupVersion, plur
 
 // decode reads an object of a file. Kueue's are read as users write them, in any version; others as client-go reads the
 // answers of an API server, of which it ignores fields that it does not know.
-func (k *kind) decode(text []byte, into cluster.Object) error {
+func (k *kind) decode(version schema.GroupVersion, text []byte, into cluster.Object) error {
 	defer into.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{}) // which typed clients do not set either
-	if k.Group != kueue.SchemeGroupVersion.Group {
+	switch {
+	case !k.ofKueue() && version != k.GroupVersion():
+		return fmt.Errorf("apiVersion %s is not read, but %s", version, k.GroupVersion())
+	case !k.ofKueue():
 		return json.Unmarshal(text, into)
 	}
 	fields := &unstructured.Unstructured{}
@@ -156,6 +160,8 @@ func ended(object any) bool {
 	pod, isPod := object.(*corev1.Pod)
 	return isPod && (pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed)
 }
+
+func (k *kind) ofKueue() bool { return k.Group == kueue.SchemeGroupVersion.Group }
 
 // resource is the kind in RBAC's words: "pods", "jobs.batch".
 func (k *kind) resource() string {

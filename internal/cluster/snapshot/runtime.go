@@ -10,9 +10,12 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 )
 
+// trainerGroup is the API group of Kubeflow Trainer.
+const trainerGroup = "trainer.kubeflow.org"
+
 // ReadRuntime reads a TrainingRuntime of Kubeflow Trainer, or a ClusterTrainingRuntime, which has no namespace.
 func ReadRuntime(ctx context.Context, client *cluster.Client, kind, namespace, name string) (*unstructured.Unstructured, error) {
-	request := client.Kubernetes().CoreV1().RESTClient().Get().AbsPath("/apis/trainer.kubeflow.org/v1alpha1")
+	request := client.Kubernetes().CoreV1().RESTClient().Get().AbsPath("/apis/" + trainerGroup + "/v1alpha1")
 	resource := "clustertrainingruntimes"
 	if namespace != "" {
 		resource = "trainingruntimes"
@@ -23,7 +26,7 @@ func ReadRuntime(ctx context.Context, client *cluster.Client, kind, namespace, n
 	case apierrors.IsNotFound(err):
 		return nil, fmt.Errorf("%s %s is not there", kind, name)
 	case apierrors.IsForbidden(err):
-		return nil, fmt.Errorf("not allowed: get %s.trainer.kubeflow.org", resource)
+		return nil, fmt.Errorf("not allowed: get %s.%s", resource, trainerGroup)
 	case err != nil:
 		return nil, err
 	}

@@ -204,6 +204,12 @@ func (f *forecast) notePlannedBudgets(a Answer) {
 func (f *forecast) noteUnread(a Answer, job Job) {
 	for _, unread := range f.snapshot.Unread {
 		switch {
+		case unread.Kind == Pods:
+			f.notes.add(NotAllRead, string(unread.Kind), "pods could not be read (%s), and count as not there", unread.Verb)
+		case unread.Kind == PriorityClasses:
+			f.notes.add(NotAllRead, string(unread.Kind), "PriorityClasses could not be read (%s), which decide about priorities", unread.Verb)
+		case unread.Kind.ofQueues() && len(a.Queues) > 0:
+			f.notes.add(NotAllRead, string(unread.Kind), "Kueue's objects of kind %s could not be read (%s), and count as not there", unread.Kind, unread.Verb)
 		case job.answered() && (unread.Kind == LimitRanges || unread.Kind == RuntimeClasses || unread.Kind == MutatingWebhooks || unread.Kind == ValidatingWebhooks):
 		case unread.Kind == MutatingWebhooks || unread.Kind == ValidatingWebhooks:
 			f.notes.add(NotAllRead, string(unread.Kind), "%ss could not be read (%s), and may change or reject its pods; no dry run has asked them", unread.Kind, unread.Verb)

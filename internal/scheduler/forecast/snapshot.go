@@ -1,6 +1,8 @@
 package forecast
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -94,14 +96,24 @@ type TrainingJob struct {
 // Unread is a kind of object that could not be read.
 type Unread struct {
 	Kind Kind
-	Verb string // the missing permission: "list poddisruptionbudgets"
+	Verb string // the missing permission, "list poddisruptionbudgets", or another cause: "not in the snapshot"
 }
 
 // Kind is a kind of object without which a forecast is possible, but approximate.
 type Kind string
 
-// The kinds without which a forecast is possible.
+// The kinds without which a forecast is possible. An API server has to show the pods, the classes and, of Kueue, all but
+// the topologies, which a file may lack.
 const (
+	Pods               Kind = "Pod"
+	PriorityClasses    Kind = "PriorityClass"
+	ClusterQueues      Kind = "ClusterQueue"
+	LocalQueues        Kind = "LocalQueue"
+	Flavors            Kind = "ResourceFlavor"
+	Cohorts            Kind = "Cohort"
+	AdmissionChecks    Kind = "AdmissionCheck"
+	QueueClasses       Kind = "WorkloadPriorityClass"
+	Workloads          Kind = "Workload"
 	Budgets            Kind = "PodDisruptionBudget" // limits preemption
 	Namespaces         Kind = "Namespace"           // labels for affinities, queues and Pod Security
 	LimitRanges        Kind = "LimitRange"          // default requests of containers
@@ -134,6 +146,11 @@ func (k Kind) ofDevices() bool {
 
 func (k Kind) ofVolumes() bool {
 	return k == VolumeClaims || k == Volumes || k == StorageClasses || k == CSINodes || k == CSIDrivers || k == VolumeAttachments
+}
+
+// ofQueues describes the kinds that decide about admission by a queue.
+func (k Kind) ofQueues() bool {
+	return slices.Contains([]Kind{ClusterQueues, LocalQueues, Flavors, Cohorts, AdmissionChecks, QueueClasses, Workloads}, k)
 }
 
 // devices are the known devices; nil if some of their kinds could not be read.
@@ -187,4 +204,15 @@ func (q *Queues) FlavorLabels(namespace, queue string) []map[string]string {
 		}
 	}
 	return labels
+}
+
+// TrainingJobs are the training jobs that have pods, sorted.
+func (s *Snapshot) TrainingJobs() []types.NamespacedName {
+	found := map[types.NamespacedName]bool{}
+	for _, pod := range s.Pods {
+		if o := ownerOf(pod); o.kind == aTrainingJob {
+			found[o.key()] = true
+		}
+	}
+	return slices.SortedFunc(maps.Keys(found), func(a, b types.NamespacedName) int { return cmp.Compare(a.String(), b.String()) })
 }

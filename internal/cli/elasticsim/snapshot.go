@@ -1,0 +1,99 @@
+package elasticsim
+
+import (
+	"compress/gzip"
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/cli"
+	"github.com/elastic-training/terraform-provider-elastic/internal/cluster/snapshot"
+)
+
+// snapshotFlags are those of elastic-sim snapshot.
+type snapshotFlags struct {
+	clusterFlags
+	output    string
+	anonymize bool
+}
+
+func newSnapshot() *cobra.Command {
+	var f snapshotFlags
+	c := &cobra.Command{
+		Use:   "snapshot -o FILE",
+		Short: "Write what forecasts read of a cluster to a file",
+		Long: `Read a cluster and write what forecasts need to know of it to a file, with which
+"elastic-sim forecast --snapshot FILE" and the data source elastic_forecast make the same
+forecasts without the cluster: in CI, on another machine, later, or in a bug report. It
+needs the permissions of a forecast, ClusterRole elastic-forecaster, and changes nothing.
+
+The file is a list of Kubernetes objects in JSON, one a line, and compressed if its name
+ends in .gz. It has no Secrets, and of ConfigMaps only Kueue's configuration and the
+progress of training jobs. Environments, commands, probes and annotations that no
+forecast reads are left out.
+
+With --anonymize names, images and the values of labels are replaced as well, equal words
+by equal ones. What remains are amounts, times, priorities, names of resources, labels'
+keys of public projects, and numbers of up to three digits in names. A job file for such
+a snapshot uses the replaced names of classes, queues and labels.`,
+		Example: `  elastic-sim snapshot -o cluster.json.gz
+  elastic-sim snapshot -o - --anonymize --context production | less
+  elastic-sim forecast --snapshot cluster.json.gz -f job.yaml`,
+		Args: cli.NeedsArguments(),
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context(), cmd.OutOrStdout()) },
+	}
+	c.Flags().StringVarP(&f.output, "output", "o", "", "`file` to write; - for standard output (required)")
+	c.Flags().BoolVar(&f.anonymize, "anonymize", false, "replace names, images and values of labels")
+	f.clusterFlags.add(c)
+	cli.Require(c, "output")
+	cli.CompleteFiles(c, "output", "json", "gz")
+	cli.Exits(c, cli.Failed, "the cluster could not be read, or the file not written")
+	return c
+}
+
+func (f snapshotFlags) run(ctx context.Context, stdout io.Writer) error {
+	client, err := f.connect()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, f.timeout)
+	defer cancel()
+	s, err := readCluster(ctx, client)
+	if err != nil {
+		return err
+	}
+	s.Jobs = readJobs(ctx, client, s.TrainingJobs())
+	write := snapshot.Write
+	if f.anonymize {
+		write = snapshot.WriteAnonymized
+	}
+	if f.output == "-" {
+		return write(stdout, s)
+	}
+	return writeFile(f.output, func(out io.Writer) error { return write(out, s) })
+}
+
+// writeFile writes a file, compressed if its name says so. Only its owner may read it: it shows a whole cluster.
+func writeFile(name string, write func(io.Writer) error) (err error) {
+	file, err := os.OpenFile(filepath.Clean(name), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closed := file.Close(); err == nil {
+			err = closed
+		}
+	}()
+	if !strings.HasSuffix(name, ".gz") {
+		return write(file)
+	}
+	zipped := gzip.NewWriter(file)
+	if err := write(zipped); err != nil {
+		return err
+	}
+	return zipped.Close()
+}
