@@ -30,9 +30,12 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
 )
 
+// jsonStart matches the beginning of JSON; YAML that begins with a brace rarely has quotes there.
+var jsonStart = regexp.MustCompile(`^\s*\{\s*["}]`)
+
 // documentsOf are the documents of a file, in JSON.
 func documentsOf(text []byte) iter.Seq2[[]byte, error] {
-	if start := bytes.TrimSpace(text); len(start) > 0 && start[0] == '{' {
+	if jsonStart.Match(text) {
 		return jsonDocuments(text)
 	}
 	return func(yield func([]byte, error) bool) {

@@ -26,14 +26,17 @@ var unread = map[string]bool{
 
 // strip empties the fields of an object that no forecast reads. A ConfigMap has what forecasts read only.
 func strip(object cluster.Object) {
-	annotations := object.GetAnnotations()
-	for key := range annotations {
-		if !isPublic(key) || key == corev1.LastAppliedConfigAnnotation {
-			delete(annotations, key)
-		}
-	}
 	if _, isConfigMap := object.(*corev1.ConfigMap); !isConfigMap {
 		stripFields(reflect.ValueOf(object))
+	}
+}
+
+// stripAnnotations drops those that are not of public projects.
+func stripAnnotations(of *metav1.ObjectMeta) {
+	for key := range of.Annotations {
+		if !isPublic(key) || key == corev1.LastAppliedConfigAnnotation {
+			delete(of.Annotations, key)
+		}
 	}
 }
 
@@ -50,6 +53,9 @@ func stripFields(v reflect.Value) {
 	case reflect.Struct:
 		if opaque[v.Type()] {
 			return
+		}
+		if of, isMeta := v.Addr().Interface().(*metav1.ObjectMeta); isMeta {
+			stripAnnotations(of)
 		}
 		for i := range v.NumField() {
 			if unread[v.Type().Field(i).Name] || v.Type().Field(i).Type == reflect.TypeFor[[]byte]() {
@@ -70,7 +76,7 @@ var opaque = map[reflect.Type]bool{
 
 // publicDomains are those of labels and annotations of public projects, and of those below them; other domains below
 // those of clouds have images of their customers.
-var publicDomains = []string{"kubernetes.io", "k8s.io", "elastic-training.github.io", "karpenter.sh", "kubeflow.org", "ray.io"}
+var publicDomains = []string{"kubernetes.io", "k8s.io", "x-k8s.io", "elastic-training.github.io", "karpenter.sh", "kubeflow.org", "ray.io"}
 
 var publicKeys = words(`cloud.google.com eks.amazonaws.com k8s.amazonaws.com alpha.eksctl.io kubernetes.azure.com karpenter.k8s.aws
 	nvidia.com amd.com`)

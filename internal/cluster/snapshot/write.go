@@ -132,7 +132,9 @@ func jobMaps(name types.NamespacedName, job forecast.TrainingJob) []cluster.Obje
 		return configMap(types.NamespacedName{Namespace: name.Namespace, Name: configMapName}, map[string]string{key: string(text)})
 	}
 	workers := trainingjob.Workers{Min: job.Workers.Min, Max: job.Workers.Max}
-	workers.Template.Spec.Containers = []corev1.Container{{Name: trainingjob.RoleWorker}} // without it there is no worker
+	workers.Template.Spec = corev1.PodSpec{ // without which there are no workers
+		RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: trainingjob.RoleWorker}},
+	}
 	status := trainingjob.Status{
 		Phase: job.Status.Phase, Generation: job.Status.Generation, StepsDone: job.Status.StepsDone, StepsTotal: job.Status.StepsTotal,
 	}

@@ -1,0 +1,272 @@
+package snapshot_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"pgregory.net/rapid"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+	controllerconstants "sigs.k8s.io/kueue/pkg/controller/constants"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/configuration"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/cluster/snapshot"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast/forecasttest"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast/manifest"
+)
+
+// situation draws a cluster.
+type situation struct {
+	*rapid.T
+	*forecast.Snapshot
+	names int
+}
+
+func one[T any](s *situation, label string, of ...T) T { return rapid.SampledFrom(of).Draw(s.T, label) }
+
+func (s *situation) yes(label string) bool { return rapid.Bool().Draw(s.T, label) }
+
+func (s *situation) upTo(n int, label string) int { return rapid.IntRange(0, n).Draw(s.T, label) }
+
+// name draws a name that no other object has: of words, numbers, and hashes.
+func (s *situation) name() string {
+	s.names++
+	return fmt.Sprintf("%s%s%d", one(s, "word", "shop", "shop-a", "ab", "acme-train", "team-47110", "z9", "7d4f9b"), one(s, "separator", "-", ".", "-x-"), s.names)
+}
+
+// drawSituation draws what forecasts depend on, of each kind that has references to others.
+func drawSituation(t *rapid.T) *situation {
+	s := &situation{T: t, Snapshot: &forecast.Snapshot{
+		AsOf: forecasttest.AsOf, Version: "v1.37.1", Jobs: map[types.NamespacedName]forecast.TrainingJob{},
+		Namespaces: []*corev1.Namespace{{ObjectMeta: metav1.ObjectMeta{Name: "default", Labels: map[string]string{"team": "acme"}}}},
+	}}
+	s.PriorityClasses = append(s.PriorityClasses, forecasttest.Class("acme-low", 1000), forecasttest.Class("acme-high", 1000000))
+	for range 1 + s.upTo(2, "nodes") {
+		s.node()
+	}
+	for range s.upTo(3, "owners") {
+		s.owner()
+	}
+	if s.yes("queues") {
+		s.queues()
+	}
+	for _, kind := range []forecast.Unread{{Kind: forecast.Budgets, Verb: "list poddisruptionbudgets.policy"}, {Kind: forecast.LimitRanges, Verb: "list limitranges"}} {
+		if one(s, "may not be read", false, false, true) {
+			s.Unread = append(s.Unread, kind)
+		}
+	}
+	slices.SortFunc(s.Unread, func(a, b forecast.Unread) int { return bytes.Compare([]byte(a.Verb), []byte(b.Verb)) })
+	if slices.ContainsFunc(s.Unread, func(u forecast.Unread) bool { return u.Kind == forecast.Budgets }) {
+		s.Budgets = nil
+	}
+	return s
+}
+
+func (s *situation) node() {
+	node := forecasttest.Node(s.name(), one(s, "CPUs", "2", "4", "5"))
+	node.UID = types.UID("uid-" + node.Name)
+	node.Labels["acme.example/disk"] = one(s, "disk", "ssd", "HDD")
+	node.Labels["topology.kubernetes.io/zone"] = one(s, "zone", "eu-1a", "eu-1b")
+	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.1.2.3"}}
+	if s.yes("tainted") {
+		node.Spec.Taints = []corev1.Taint{{Key: "acme.example/team", Value: "Research", Effect: corev1.TaintEffectNoSchedule}}
+	}
+	if s.yes("has an image") {
+		node.Status.Images = []corev1.ContainerImage{{Names: []string{"registry.acme.example/train:latest"}, SizeBytes: 900 << 20}}
+	}
+	s.Nodes = append(s.Nodes, node)
+}
+
+// owner adds an object with pods.
+func (s *situation) owner() {
+	name, kind := s.name(), one(s, "owner", "", "Job", "ReplicaSet", "StatefulSet", "training job", "DaemonSet")
+	labels := map[string]string{"app": name}
+	for i := range 1 + s.upTo(1, "pods") {
+		pod := s.pod(fmt.Sprintf("%s-%d", name, i))
+		switch kind {
+		case "":
+			pod.Labels = labels
+		case "Job":
+			forecasttest.OfJob(pod, name)
+		case "training job":
+			forecasttest.Worker(pod, name, i)
+		default:
+			pod.Labels = labels
+			controller := name
+			if kind == "ReplicaSet" {
+				pod.Labels = map[string]string{"app": name, appsv1.DefaultDeploymentUniqueLabelKey: "7d4f9"}
+				controller += "-7d4f9"
+			}
+			pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: kind, Name: controller, UID: types.UID("uid-" + name), Controller: new(true)}}
+		}
+		s.Pods = append(s.Pods, pod)
+	}
+	switch {
+	case kind == "Job":
+		s.BatchJobs = append(s.BatchJobs, &batchv1.Job{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("job-" + name)},
+			Spec:       batchv1.JobSpec{BackoffLimit: new(int32(s.upTo(1, "backoff limit"))), PodReplacementPolicy: new(one(s, "replaces", batchv1.Failed, batchv1.TerminatingOrFailed))},
+		})
+	case kind == "training job" && s.yes("its state is known"):
+		s.Jobs[types.NamespacedName{Namespace: "default", Name: name}] = forecast.TrainingJob{
+			Workers: trainingjob.Workers{Min: 1, Max: 3}, Status: trainingjob.Status{Phase: trainingjob.PhaseRunning, Generation: 1, StepsDone: 40, StepsTotal: 100},
+		}
+	case kind != "" && s.yes("budget"):
+		s.Budgets = append(s.Budgets, &policyv1.PodDisruptionBudget{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
+			Spec:       policyv1.PodDisruptionBudgetSpec{MinAvailable: new(intstr.FromString("50%")), Selector: &metav1.LabelSelector{MatchLabels: labels}},
+		})
+	}
+}
+
+func (s *situation) pod(name string) *corev1.Pod {
+	node := ""
+	if s.yes("runs") {
+		node = s.Nodes[s.upTo(len(s.Nodes)-1, "node")].Name
+	}
+	pod := forecasttest.Pod(name, node, one(s, "request", "1", "2"), one(s, "priority", int32(0), 1000, 1000000), s.upTo(9, "since"))
+	pod.Annotations = map[string]string{"acme.example/owner": "Ada", corev1.LastAppliedConfigAnnotation: "{}"}
+	pod.Spec.Containers[0].Image, pod.Spec.Containers[0].Command = "registry.acme.example/train", []string{"train", "--secret"}
+	pod.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "PASSWORD", Value: "hunter2"}}
+	if s.yes("keeps others off") {
+		pod.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+			TopologyKey: one(s, "topology", corev1.LabelHostname, "acme.example/disk"), LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "new"}},
+		}}}}
+	}
+	return pod
+}
+
+func (s *situation) queues() {
+	s.Queues = forecasttest.Queues(one(s, "quota", "2", "4", "8"))
+	if one(s, "configuration", "unknown", "known") == "known" {
+		s.Queues.Configuration = &configuration.Configuration{
+			Resources: configuration.Resources{ExcludeResourcePrefixes: []string{"example.com/"}}, FeatureGates: map[string]bool{"PriorityBoost": true},
+		}
+	} else {
+		s.Queues.ConfigurationUnread = "getting ConfigMap kueue-system/kueue-manager-config is not allowed"
+	}
+	if s.yes("topologies may not be read") {
+		s.Queues.TopologiesUnread = "list topologies.kueue.x-k8s.io"
+		s.Queues.Flavors[0].Spec.TopologyName = new(kueue.TopologyReference("racks"))
+	}
+	for range s.upTo(2, "workloads") {
+		name := s.name()
+		pod := forecasttest.OfJob(s.pod(name+"-0"), name)
+		s.Pods = append(s.Pods, pod)
+		w := forecasttest.Workload("Job", name, types.UID("job-"+name), pod, one(s, "workload's priority", int32(100), 1000), one(s, "admitted", 5, -5))
+		s.Queues.Workloads = append(s.Queues.Workloads, w)
+	}
+}
+
+// job draws what is planned.
+func (s *situation) job(name string) *batchv1.Job {
+	pods := int32(1 + s.upTo(1, "parallelism"))
+	job := &batchv1.Job{
+		TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"}, ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
+		Spec: batchv1.JobSpec{Parallelism: &pods, Completions: &pods},
+	}
+	template := &job.Spec.Template
+	template.Labels = map[string]string{"app": "new"}
+	template.Spec = corev1.PodSpec{
+		RestartPolicy: corev1.RestartPolicyNever, PriorityClassName: one(s, "class", "acme-low", "acme-high", "acme-none"),
+		Containers: []corev1.Container{{
+			Name: "main", Image: "registry.acme.example/train", Resources: corev1.ResourceRequirements{Requests: forecasttest.CPU(one(s, "its request", "1", "3"))},
+		}},
+	}
+	if s.yes("selects nodes") {
+		template.Spec.NodeSelector = map[string]string{"acme.example/disk": "HDD"}
+	}
+	if s.yes("tolerates") {
+		template.Spec.Tolerations = []corev1.Toleration{{Key: "acme.example/team", Operator: corev1.TolerationOpEqual, Value: "Research"}}
+	}
+	if s.Queues != nil && s.yes("queued") {
+		job.Labels = map[string]string{controllerconstants.QueueLabel: "user-queue"}
+	}
+	return job
+}
+
+// forecastOf is the forecast for a Job, as text and as JSON.
+func forecastOf(t *rapid.T, s *forecast.Snapshot, job *batchv1.Job) string {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	object := &unstructured.Unstructured{Object: fields}
+	contents, err := manifest.NewSet([]*unstructured.Unstructured{object}, manifest.Given{Namespace: "default", Nodes: s.Nodes}).Read(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := forecast.All(s, contents.Jobs)[0]
+	text, err := json.MarshalIndent(answer, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.Text() + "\n" + string(text)
+}
+
+func read(t *rapid.T, text []byte) *forecast.Snapshot {
+	file, err := snapshot.Parse(bytes.NewReader(text), time.Time{})
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	return file.Snapshot
+}
+
+func TestAForecastFromAFileIsThatFromTheCluster(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawSituation(t)
+		job := s.job("acme-train-4711")
+		want := forecastOf(t, s.Snapshot, job)
+		var file, again bytes.Buffer
+		if err := snapshot.Write(&file, s.Snapshot); err != nil {
+			t.Fatal(err)
+		}
+		restored := read(t, file.Bytes())
+		if got := forecastOf(t, restored, job); got != want {
+			t.Fatalf("from the cluster:\n%s\nfrom the file:\n%s\n%s", want, got, file.String())
+		}
+		if err := snapshot.Write(&again, restored); err != nil || again.String() != file.String() {
+			t.Fatalf("%v: written again:\n%s\nfirst:\n%s", err, again.String(), file.String())
+		}
+		for _, secret := range []string{"hunter2", "--secret", "Ada", "10.1.2.3"} {
+			if bytes.Contains(file.Bytes(), []byte(secret)) {
+				t.Fatalf("%s is in the file", secret)
+			}
+		}
+	})
+}
+
+func TestAForecastFromAnAnonymizedFileDiffersInNamesAlone(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawSituation(t)
+		job := s.job("acme-train-4711")
+		want := forecastOf(t, s.Snapshot, job)
+		file, back, err := snapshot.Anonymized(s.Snapshot, job)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := forecastOf(t, read(t, file), job)
+		if back(got) != want {
+			t.Fatalf("from the cluster:\n%s\nfrom the anonymized file:\n%s\nwith the names put back:\n%s\n%s", want, got, back(got), file)
+		}
+		for _, word := range []string{"acme", "shop", "ssd", "HDD", "Research", "47110", "7d4f9", "eu-1", "racks", "user-queue", "any"} {
+			if bytes.Contains(file, []byte(word)) {
+				t.Fatalf("%s is in the file:\n%s", word, file)
+			}
+		}
+	})
+}
