@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
@@ -72,6 +73,13 @@ func (d *forecastData) Schema(_ context.Context, _ datasource.SchemaRequest, res
 					"or another kind that `elastic-sim forecast -f` accepts. If it contains several jobs, the result is that of the last one; the others are assumed to be applied before it. Classes, queues, quotas, limits and Services in it are treated as applied.",
 				Optional:   true,
 				Validators: []validator.String{stringvalidator.ConflictsWith(path.MatchRoot("name"), path.MatchRoot("queue"))},
+			},
+
+			"snapshot": schema.StringAttribute{
+				MarkdownDescription: "Path of a snapshot file, which `elastic-sim snapshot` has written, or of a list of Kubernetes objects in YAML or JSON. The forecast is then made from the file, for the time of the file, " +
+					"and the cluster is not contacted. Jobs, classes and queues of the same plan are not counted.",
+				Optional:   true,
+				Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
 			},
 
 			"accepted_reasons": schema.ListAttribute{
@@ -192,6 +200,7 @@ type forecastDataModel struct {
 	Queue     types.Object `tfsdk:"queue"`
 	Pods      types.List   `tfsdk:"pods"`
 	Manifest  types.String `tfsdk:"manifest"`
+	Snapshot  types.String `tfsdk:"snapshot"`
 	Accepted  types.List   `tfsdk:"accepted_reasons"`
 
 	Available types.Bool   `tfsdk:"available"`
@@ -230,17 +239,14 @@ func (d *forecastData) Read(ctx context.Context, req datasource.ReadRequest, res
 	if model.Accepted.IsNull() {
 		accepted = d.connection.forecasts.accepted
 	}
-	contents, diags := d.contents(ctx, &model)
+	forecastFrom := d.forecastFromCluster
+	if !model.Snapshot.IsNull() {
+		forecastFrom = d.forecastFromFile
+	}
+	answer, diags, err := forecastFrom(ctx, &model)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
 		return
-	}
-	job := contents.Jobs[len(contents.Jobs)-1]
-	before, uncounted := d.connection.forecasts.otherPlanned(job)
-	before = append(before, contents.Jobs[:len(contents.Jobs)-1]...)
-	answer, err := d.connection.forecastPlan(ctx, before, &job, contents.Objects...)
-	for _, name := range uncounted {
-		answer.Approximate = append(answer.Approximate, notCounted(name))
 	}
 	model.Available, model.Certain = types.BoolValue(err == nil), types.BoolNull()
 	if err != nil {
@@ -255,25 +261,64 @@ func (d *forecastData) Read(ctx context.Context, req datasource.ReadRequest, res
 	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
 }
 
+// forecastFromCluster is the forecast for what the configuration describes. err is why none is possible.
+func (d *forecastData) forecastFromCluster(ctx context.Context, m *forecastDataModel) (forecast.Answer, diag.Diagnostics, error) {
+	given := jobfile.Given{
+		Given: manifest.Given{
+			Namespace: namespaceOf(m.Namespace),
+			Runtime: func(kind, namespace, name string) (*unstructured.Unstructured, error) {
+				client, diags := d.connection.cluster()
+				if diags.HasError() {
+					return nil, errors.New(diags.Errors()[0].Summary())
+				}
+				return snapshot.ReadRuntime(ctx, client, kind, namespace, name)
+			},
+		},
+		Flavors: func(namespace, queue string) []map[string]string {
+			return d.connection.plannedFlavors(ctx, namespace, queue)
+		},
+	}
+	if !m.Manifest.IsNull() {
+		if s, err := d.connection.snapshot(ctx, false); err == nil { // if the cluster cannot be read, the answer contains the reason
+			given.Nodes = s.Nodes
+		}
+	}
+	contents, diags := m.contents(ctx, given)
+	if diags.HasError() {
+		return forecast.Answer{}, diags, nil
+	}
+	job := contents.Jobs[len(contents.Jobs)-1]
+	before, uncounted := d.connection.forecasts.otherPlanned(job)
+	before = append(before, contents.Jobs[:len(contents.Jobs)-1]...)
+	answer, err := d.connection.forecastPlan(ctx, before, &job, contents.Objects...)
+	for _, name := range uncounted {
+		answer.Approximate = append(answer.Approximate, notCounted(name))
+	}
+	return answer, nil, err
+}
+
+// forecastFromFile is forecastFromCluster from a snapshot file. A file that cannot be read is a wrong configuration.
+func (d *forecastData) forecastFromFile(ctx context.Context, m *forecastDataModel) (forecast.Answer, diag.Diagnostics, error) {
+	file, err := snapshot.Open(m.Snapshot.ValueString(), time.Time{})
+	if err != nil {
+		return forecast.Answer{}, diag.Diagnostics{diag.NewAttributeErrorDiagnostic(path.Root("snapshot"), "Invalid snapshot", sentenceOf("", err.Error()))}, nil
+	}
+	contents, diags := m.contents(ctx, jobfile.Given{
+		Given:   manifest.Given{Namespace: namespaceOf(m.Namespace), Nodes: file.Nodes, Runtime: file.Runtime},
+		Flavors: file.Queues.FlavorLabels,
+	})
+	if diags.HasError() {
+		return forecast.Answer{}, diags, nil
+	}
+	last := len(contents.Jobs) - 1
+	return forecast.Run(file.With(contents.Objects), contents.Jobs[:last], contents.Jobs[last]), nil, nil
+}
+
 // contents are the jobs that the configuration describes, and what decides about their pods besides.
-func (d *forecastData) contents(ctx context.Context, m *forecastDataModel) (manifest.Contents, diag.Diagnostics) {
+func (m *forecastDataModel) contents(ctx context.Context, given jobfile.Given) (manifest.Contents, diag.Diagnostics) {
 	if m.Manifest.IsNull() {
 		job, diags := m.job(ctx)
 		return manifest.Contents{Jobs: []forecast.Job{job}}, diags
-	}
-	given := jobfile.Given{Given: manifest.Given{Namespace: namespaceOf(m.Namespace)}}
-	given.Flavors = func(namespace, queue string) []map[string]string {
-		return d.connection.plannedFlavors(ctx, namespace, queue)
-	}
-	if s, err := d.connection.snapshot(ctx, false); err == nil { // if the cluster cannot be read, the answer contains the reason
-		given.Nodes = s.Nodes
-	}
-	given.Runtime = func(kind, namespace, name string) (*unstructured.Unstructured, error) {
-		client, diags := d.connection.cluster()
-		if diags.HasError() {
-			return nil, errors.New(diags.Errors()[0].Summary())
-		}
-		return snapshot.ReadRuntime(ctx, client, kind, namespace, name)
 	}
 	contents, err := jobfile.Read("manifest", []byte(m.Manifest.ValueString()), given)
 	if err != nil {

@@ -38,6 +38,8 @@ func TestCompletion(t *testing.T) {
 		"a log to audit":                    clitest.Offered([]string{"audit", ""}, []string{"jsonl"}, files),
 		"recordings":                        clitest.Offered([]string{"conformance", ""}, []string{"json", "jsonl", "gz"}, files),
 		"jobs":                              clitest.Offered([]string{"forecast", "-f", ""}, []string{"yaml", "yml", "json"}, files),
+		"a snapshot":                        clitest.Offered([]string{"forecast", "--snapshot", ""}, []string{"json", "gz", "yaml", "yml"}, files),
+		"a snapshot to write":               clitest.Offered([]string{"snapshot", "-o", ""}, []string{"json", "gz"}, files),
 		"contexts":                          clitest.Offered([]string{"forecast", "--context", ""}, []string{"production", "staging"}, noFiles),
 		"contexts of another file":          clitest.Offered([]string{"forecast", "--kubeconfig", filepath.Join(t.TempDir(), "none"), "--context", ""}, nil, noFiles),
 		"a kubeconfig":                      clitest.Offered([]string{"forecast", "--kubeconfig", ""}, nil, anyFile),

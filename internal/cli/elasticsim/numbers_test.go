@@ -146,7 +146,7 @@ func TestAnyNumberOfAFlagIsTakenOrRefusedByName(t *testing.T) {
 		"float64":  {"-1", "0", "1e308", "1e309", "NaN", "Inf"},
 		"duration": {"-1ns", "0s", "1ns", "9223372036854775808ns"},
 	}
-	bases := map[string][]string{"run": {tutorial}, "compare": {tutorial, queues}, "forecast": {"-f", "nowhere.yaml", "--kubeconfig", "nowhere"}, "audit": {"--kubeconfig", "nowhere"}}
+	bases := map[string][]string{"run": {tutorial}, "compare": {tutorial, queues}, "forecast": {"-f", "nowhere.yaml", "--kubeconfig", "nowhere"}, "audit": {"--kubeconfig", "nowhere"}, "snapshot": {"-o", "-", "--kubeconfig", "nowhere"}}
 	var sweep func(c *cobra.Command)
 	sweep = func(c *cobra.Command) {
 		for _, sub := range c.Commands() {

@@ -55,10 +55,10 @@ func drawSituation(t *rapid.T) *situation {
 		Namespaces: []*corev1.Namespace{{ObjectMeta: metav1.ObjectMeta{Name: "default", Labels: map[string]string{"team": "acme"}}}},
 	}}
 	s.PriorityClasses = append(s.PriorityClasses, forecasttest.Class("acme-low", 1000), forecasttest.Class("acme-high", 1000000))
-	for range 1 + s.upTo(2, "nodes") {
+	for range 1 + s.upTo(1, "nodes") {
 		s.node()
 	}
-	for range s.upTo(3, "owners") {
+	for range s.upTo(2, "owners") {
 		s.owner()
 	}
 	if s.yes("queues") {
@@ -135,7 +135,7 @@ func (s *situation) owner() {
 
 func (s *situation) pod(name string) *corev1.Pod {
 	node := ""
-	if s.yes("runs") {
+	if one(s, "runs", true, true, true, false) {
 		node = s.Nodes[s.upTo(len(s.Nodes)-1, "node")].Name
 	}
 	pod := forecasttest.Pod(name, node, one(s, "request", "1", "2"), one(s, "priority", int32(0), 1000, 1000000), s.upTo(9, "since"))
@@ -163,9 +163,10 @@ func (s *situation) queues() {
 		s.Queues.TopologiesUnread = "list topologies.kueue.x-k8s.io"
 		s.Queues.Flavors[0].Spec.TopologyName = new(kueue.TopologyReference("racks"))
 	}
-	for range s.upTo(2, "workloads") {
+	for range s.upTo(1, "workloads") {
 		name := s.name()
 		pod := forecasttest.OfJob(s.pod(name+"-0"), name)
+		pod.Spec.Affinity = nil // too many orders of events
 		s.Pods = append(s.Pods, pod)
 		w := forecasttest.Workload("Job", name, types.UID("job-"+name), pod, one(s, "workload's priority", int32(100), 1000), one(s, "admitted", 5, -5))
 		s.Queues.Workloads = append(s.Queues.Workloads, w)
