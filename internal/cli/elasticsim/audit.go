@@ -72,7 +72,7 @@ new step.`,
 			return printAudit(cmd.OutOrStdout(), r)
 		},
 	}
-	f.clusterFlags.add(c)
+	f.add(c)
 	c.Flags().StringVarP(&f.namespace, "namespace", "n", "", "namespace of the jobs (default all namespaces)")
 	c.Flags().BoolVar(&f.asJSON, "json", false, "print the audit as JSON")
 	return c

@@ -90,7 +90,7 @@ The exit code reports the outcome; for several jobs, the worst outcome.`,
 	c.Flags().StringVar(&f.plan, "plan", "", "`file` with the output of terraform show -json; - for standard input")
 	c.Flags().StringVar(&f.snapshot, "snapshot", "", "`file` with the objects of a cluster, which is read instead of a cluster; - for standard input")
 	c.Flags().StringVar(&f.asOf, "as-of", "", "`time` of the snapshot in RFC 3339 (default that of the file, or the latest timestamp of its objects)")
-	f.clusterFlags.add(c)
+	f.add(c)
 	c.Flags().StringVarP(&f.namespace, "namespace", "n", corev1.NamespaceDefault, "namespace of jobs that do not name one")
 	c.Flags().BoolVar(&f.asJSON, "json", false, "print one line of JSON per job; same as --format json")
 	c.Flags().StringVar(&f.format, "format", "text", "output format: text, json or markdown")

@@ -48,7 +48,7 @@ for such a snapshot uses the replaced names of classes, queues and labels.`,
 	}
 	c.Flags().StringVarP(&f.output, "output", "o", "", "`file` to write; - for standard output (required)")
 	c.Flags().BoolVar(&f.anonymize, "anonymize", false, "replace names, images and values of labels")
-	f.clusterFlags.add(c)
+	f.add(c)
 	cli.Require(c, "output")
 	cli.CompleteFiles(c, "output", "json", "gz")
 	cli.Exits(c, cli.Failed, "the cluster could not be read, or the file not written")

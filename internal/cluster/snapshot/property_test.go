@@ -166,16 +166,14 @@ func (s *situation) queues() {
 	for range s.upTo(1, "workloads") {
 		name := s.name()
 		pod := forecasttest.OfJob(s.pod(name+"-0"), name)
-		pod.Spec.Affinity = nil // too many orders of events
-		s.Pods = append(s.Pods, pod)
-		w := forecasttest.Workload("Job", name, types.UID("job-"+name), pod, one(s, "workload's priority", int32(100), 1000), one(s, "admitted", 5, -5))
+		w := forecasttest.Workload("Job", name, types.UID("job-"+name), pod, one(s, "workload's priority", int32(100), 1000), -5) // a waiting one, which has no pods: few orders of events
 		s.Queues.Workloads = append(s.Queues.Workloads, w)
 	}
 }
 
 // job draws what is planned.
 func (s *situation) job(name string) *batchv1.Job {
-	pods := int32(1 + s.upTo(1, "parallelism"))
+	pods := int32(1)
 	job := &batchv1.Job{
 		TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"}, ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
 		Spec: batchv1.JobSpec{Parallelism: &pods, Completions: &pods},
