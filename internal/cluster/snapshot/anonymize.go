@@ -19,9 +19,9 @@ import (
 
 // names replaces the words of names, labels and whatever else is text in the objects of a cluster. Equal words become
 // equal ones, so that references, selectors and names that are made of others ("web-7d4f-x", of ReplicaSet "web-7d4f")
-// stay what they are, and so does the order of names, which decides ties. What stays as it is: times, amounts, names of
-// resources, enumerations, keys of public projects, the words in kept, and numbers of up to three digits, as those of
-// the pods of a Job. The name of a node, a UID and an IP address are words.
+// stay what they are. So does the order of names, which may decide ties, but for words in kept and long numbers. What
+// stays as it is: times, amounts, names of resources, enumerations, keys of public projects, the words in kept, and
+// numbers of up to three digits, as those of the pods of a Job. The name of a node, a UID and an IP address are words.
 type names struct {
 	whole map[string]bool // words with separators: nodes and UIDs
 	words map[string]string
