@@ -17,11 +17,13 @@ const smallPatience = 15 * time.Second
 
 // Minimal is a difference in the smallest part of its scenario that is found to still show one: it leaves steps and objects
 // out, and then features of objects, until nothing can be left out or ctx ends.
-func (c *Comparison) Minimal(ctx context.Context) *Comparison { return c.minimal(ctx, Compare) }
-
-func (c *Comparison) minimal(ctx context.Context, compare func(*conformance.Scenario) (*Comparison, error)) *Comparison {
+func (c *Comparison) Minimal(ctx context.Context) *Comparison {
 	ctx, cancel := context.WithTimeout(ctx, smallPatience)
 	defer cancel()
+	return c.minimal(ctx, Compare)
+}
+
+func (c *Comparison) minimal(ctx context.Context, compare func(*conformance.Scenario) (*Comparison, error)) *Comparison {
 	smallest := c
 	s, err := plain(c.Scenario)
 	if err != nil {

@@ -310,8 +310,10 @@ func (d *forecastData) forecastFromFile(ctx context.Context, m *forecastDataMode
 	if diags.HasError() {
 		return forecast.Answer{}, diags, nil
 	}
+	ctx, done := d.connection.forecasts.withTimeBudget(ctx)
+	defer done()
 	last := len(contents.Jobs) - 1
-	return forecast.Run(file.With(contents.Objects), contents.Jobs[:last], contents.Jobs[last]), nil, nil
+	return forecast.Run(ctx, file.With(contents.Objects), contents.Jobs[:last], contents.Jobs[last]), nil, nil
 }
 
 // contents are the jobs that the configuration describes, and what decides about their pods besides.

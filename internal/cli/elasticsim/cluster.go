@@ -18,13 +18,13 @@ type clusterFlags struct {
 	timeout             time.Duration
 }
 
-// clusterFlagNames are their names.
-var clusterFlagNames = []string{"kubeconfig", "context", "timeout"}
+// clusterFlagNames are the names of those that a snapshot file excludes.
+var clusterFlagNames = []string{"kubeconfig", "context"}
 
 func (f *clusterFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig `file` (default $KUBECONFIG, then ~/.kube/config)")
 	c.Flags().StringVar(&f.context, "context", "", "context of the kubeconfig (default the current one)")
-	c.Flags().DurationVar(&f.timeout, "timeout", 30*time.Second, "timeout for reading the cluster")
+	c.Flags().DurationVar(&f.timeout, "timeout", 30*time.Second, "time limit for reading the cluster and for computing")
 	cli.NotNegative(c, "timeout")
 	cli.CompleteFiles(c, "kubeconfig")
 	cli.CompleteFlag(c, "context", f.contexts)

@@ -45,7 +45,7 @@ func answerOf(t *testing.T, s *forecast.Snapshot, job string) forecast.Answer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return forecast.All(s, contents.Jobs)[0]
+	return forecast.All(t.Context(), s, contents.Jobs)[0]
 }
 
 const onePod = "name: new\npods: [{name: p, requests: {cpu: 3}}]"

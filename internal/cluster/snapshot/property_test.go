@@ -209,7 +209,7 @@ func forecastOf(t *rapid.T, s *forecast.Snapshot, job *batchv1.Job) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer := forecast.All(s, contents.Jobs)[0]
+	answer := forecast.All(t.Context(), s, contents.Jobs)[0]
 	text, err := json.MarshalIndent(answer, "", " ")
 	if err != nil {
 		t.Fatal(err)
