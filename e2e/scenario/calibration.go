@@ -35,6 +35,10 @@ func (c calibration) epochs(lasts time.Duration) int {
 	return max(minLowEpochs, int(math.Round(float64(lasts)/float64(c.epoch))))
 }
 
+// pace is how long each gradient of the jobs lasts at least: half of what it took in the calibration. Otherwise the low job
+// of a calibration on a busy machine is over before the high one comes, when the machine is busy no more.
+func (c calibration) pace() time.Duration { return c.epoch / stepsPerEpoch / 2 }
+
 // scenarioLength is about how long the scenario takes from the measurement on: the low job's training, which lasts
 // about twice as long as undisturbed, the undisturbed run, and what terraform and the pods' starts take.
 func (c calibration) scenarioLength(lowEpochs int) time.Duration {

@@ -30,6 +30,14 @@ func TestCalibrationToleratesASlowShortRun(t *testing.T) {
 	}
 }
 
+func TestALowJobLastsHalfAsLongAsCalibratedOnAMachineThatHasBecomeFast(t *testing.T) {
+	p := calibration{epoch: 8 * time.Second}
+	const wanted = 80 * time.Second
+	if lasts := time.Duration(p.epochs(wanted)*stepsPerEpoch) * p.pace(); lasts < wanted/2 {
+		t.Errorf("it lasts %s at least, which is less than half of %s", lasts, wanted)
+	}
+}
+
 func TestCalibrationKeepsAMinimumOfEpochsOnASlowMachine(t *testing.T) {
 	if got := (calibration{epoch: 5 * time.Minute}).epochs(time.Minute); got != minLowEpochs {
 		t.Errorf("%d epochs of the low job, want %d", got, minLowEpochs)

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/await"
 )
@@ -33,7 +34,7 @@ const (
 // API server take longest.
 const (
 	chaosEpochs = 2
-	chaosPace   = "150ms"
+	chaosPace   = 150 * time.Millisecond
 )
 
 // returnLimit is the timeout for a node's return. It allows for a machine that boots.
@@ -51,7 +52,7 @@ const (
 // runChaos is the scenario of a job that loses workers, a node, its master and the API server, one after the other.
 func runChaos(ctx context.Context, r *runner) error {
 	r.vars["image"], r.vars["data_host_path"] = r.cluster.Image, r.cluster.DataDir
-	r.vars["epochs"], r.vars["pace"] = strconv.Itoa(chaosEpochs), chaosPace
+	r.vars["epochs"], r.vars["pace"] = strconv.Itoa(chaosEpochs), patience.Scaled(chaosPace).String()
 
 	r.beginStage(StageSubmit, "terraform apply: job %s, of a master and three workers, each on a node of its own.", ChaosJob)
 	if err := r.apply(ctx, StageSubmit); err != nil {

@@ -52,7 +52,7 @@ func (s elasticScheduling) run(ctx context.Context, r *runner) error {
 	r.logf("The rest takes about %s if the load of this machine does not change.", wording.Number(minutes(calibration.scenarioLength(lowEpochs)), "minute"))
 	r.vars["image"] = r.cluster.Image
 	r.vars["data_host_path"] = r.cluster.DataDir
-	r.vars["low_epochs"] = strconv.Itoa(lowEpochs)
+	r.vars["low_epochs"], r.vars["pace"] = strconv.Itoa(lowEpochs), calibration.pace().String()
 	r.vars["low_workers"] = "1"
 	r.vars["submit_high"] = "false"
 

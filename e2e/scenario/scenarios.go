@@ -4,6 +4,8 @@ import (
 	"context"
 	"path"
 	"time"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 )
 
 // Scenario is an end-to-end scenario of the catalogue. It does not depend on its backend.
@@ -82,7 +84,7 @@ At the end the same training runs once more undisturbed, and its model must be i
 			Requirements: Requirements{Records: true, ThreeNodes: true},
 			example:      tutorialExample,
 			order:        elasticSchedulingOrder(),
-			run:          elasticScheduling{lowLasts: lowLasts, highLasts: highLasts}.run,
+			run:          elasticScheduling{lowLasts: patience.Scaled(lowLasts), highLasts: patience.Scaled(highLasts)}.run,
 		},
 		{
 			Name:  "queue-priorities",
@@ -97,7 +99,7 @@ The GPUs are declared, not real, and the tasks only sleep. This takes about a mi
 			Requirements: Requirements{Kueue: true, GPUs: true},
 			example:      queueExample,
 			order:        queuePrioritiesOrder(),
-			run:          queuePriorities{highLasts: highTaskLasts}.run,
+			run:          queuePriorities{highLasts: patience.Scaled(highTaskLasts)}.run,
 		},
 		{
 			Name:  "under-a-queue",

@@ -95,8 +95,12 @@ func (s environment) calibrate(ctx context.Context) (calibration, error) {
 	return calibration{epoch: measured.epoch * trainRecords / testRecords}, nil
 }
 
-// tutorialGradsToWait is the tutorial's --grads_to_wait.
-const tutorialGradsToWait = 2
+// The tutorial's --grads_to_wait, and the steps of an epoch with its minibatches.
+const (
+	tutorialGradsToWait = 2
+	tutorialMinibatch   = 10
+	stepsPerEpoch       = trainRecords / tutorialMinibatch / tutorialGradsToWait
+)
 
 // localRun is a training job of the tutorial's model without a cluster.
 type localRun struct {

@@ -3,8 +3,10 @@ package scenario
 import (
 	"context"
 	"strconv"
+	"time"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
 )
 
@@ -27,7 +29,7 @@ const (
 // The elastic job's duration: long enough to shrink and to grow back before it is evicted.
 const (
 	underAQueueEpochs = 3
-	underAQueuePace   = "50ms" // a lower bound for each gradient, so that the job lasts long enough on a fast machine too
+	underAQueuePace   = 50 * time.Millisecond // a lower bound for each gradient, so that the job lasts long enough on a fast machine too
 )
 
 // Stages of the scenario, besides StageFinished, StageDestroy and StageCompare.
@@ -43,7 +45,7 @@ const (
 // evicted as a whole when a larger job needs four, and is admitted again.
 func runUnderAQueue(ctx context.Context, r *runner) error {
 	r.vars["image"], r.vars["data_host_path"] = r.cluster.Image, r.cluster.DataDir
-	r.vars["epochs"], r.vars["pace"] = strconv.Itoa(underAQueueEpochs), underAQueuePace
+	r.vars["epochs"], r.vars["pace"] = strconv.Itoa(underAQueueEpochs), patience.Scaled(underAQueuePace).String()
 
 	r.beginStage(StageSubmit, "terraform apply: a queue of five CPUs, and job %s, of a master and one to four workers.", ElasticJob)
 	if err := r.apply(ctx, StageSubmit); err != nil {

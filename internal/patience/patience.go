@@ -18,17 +18,18 @@ const Variable = "ELASTIC_TEST_PATIENCE"
 
 var (
 	// Short is for one answer of a server on this machine, and for cleaning up after a test.
-	Short = scaled(time.Minute)
+	Short = Scaled(time.Minute)
 	// Medium is for a condition that must come: a pod runs, a process ends, a line is logged. It is the default.
-	Medium = scaled(2 * time.Minute)
+	Medium = Scaled(2 * time.Minute)
 	// Long is for work of many steps: a job trains to its end, a cluster starts, a program is built.
-	Long = scaled(10 * time.Minute)
+	Long = Scaled(10 * time.Minute)
 )
 
 // factor is the value of Variable, and 1 without one.
 var factor = parse(os.Getenv(Variable))
 
-func scaled(d time.Duration) time.Duration { return time.Duration(float64(d) * factor) }
+// Scaled is how long something lasts that a test needs to go on meanwhile, such as a job: where the test is slow, it must last longer.
+func Scaled(d time.Duration) time.Duration { return time.Duration(float64(d) * factor) }
 
 func parse(text string) float64 {
 	if text == "" {
