@@ -3,8 +3,10 @@ package manifest
 import (
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -31,15 +33,9 @@ func (s *Set) pod(object *unstructured.Unstructured) ([]forecast.Job, error) {
 	}
 	s.read[key] = true
 	job := forecast.Job{Noun: "pod group", Namespace: key.namespace, Name: key.name}
-	var pods []forecast.Pod
-	for _, each := range s.groups[key] {
-		each = each.DeepCopy()
-		each.SetNamespace(key.namespace)
-		pod, err := readPod(each)
-		if err != nil {
-			return nil, fmt.Errorf("pod %s of the group: %w", each.GetName(), err)
-		}
-		pods = append(pods, forecast.Pod{Role: pod.Name, Pod: pod})
+	pods, err := podsOfGroup(s.groups[key], key.namespace)
+	if err != nil {
+		return nil, err
 	}
 	part, err := groupPart(key.name, pods)
 	if err != nil {
@@ -47,6 +43,33 @@ func (s *Set) pod(object *unstructured.Unstructured) ([]forecast.Job, error) {
 	}
 	job.Stages = []forecast.Stage{{part}}
 	return []forecast.Job{job}, nil
+}
+
+// podsOfGroup are pods with their names as roles. Pods of one generated name have numbers.
+func podsOfGroup(objects []*unstructured.Unstructured, namespace string) (pods []forecast.Pod, err error) {
+	count, next := map[string]int{}, map[string]int{}
+	for _, object := range objects {
+		count[nameOf(object)]++
+	}
+	for _, object := range objects {
+		role := nameOf(object)
+		if role == "" {
+			return nil, errors.New("a pod of the group has neither metadata.name nor metadata.generateName")
+		}
+		if name := role; count[name] > 1 {
+			role = fmt.Sprintf("%s %d", name, next[name])
+			next[name]++
+		}
+		object = object.DeepCopy()
+		object.SetNamespace(namespace)
+		object.SetName(strings.ReplaceAll(role, " ", "-"))
+		pod, err := readPod(object)
+		if err != nil {
+			return nil, fmt.Errorf("pod %s of the group: %w", role, err)
+		}
+		pods = append(pods, forecast.Pod{Role: role, Pod: pod})
+	}
+	return pods, nil
 }
 
 // groupOf is the pod group of a pod that Kueue manages.

@@ -9,6 +9,7 @@
 package manifest
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -91,9 +92,7 @@ func (s *Set) namespaceOf(object *unstructured.Unstructured) string {
 func (s *Set) Read(object *unstructured.Unstructured) (Contents, error) {
 	kind := object.GroupVersionKind().GroupKind()
 	object = object.DeepCopy()
-	if object.GetName() == "" {
-		object.SetName(strings.TrimSuffix(object.GetGenerateName(), "-"))
-	}
+	object.SetName(nameOf(object))
 	if object.GetName() == "" {
 		return Contents{}, errors.New("metadata.name is missing")
 	}
@@ -121,6 +120,11 @@ func (s *Set) Read(object *unstructured.Unstructured) (Contents, error) {
 		}
 	}
 	return Contents{Jobs: jobs}, nil
+}
+
+// nameOf is the name of an object, or the prefix of the one that the API server generates.
+func nameOf(object *unstructured.Unstructured) string {
+	return cmp.Or(object.GetName(), strings.TrimSuffix(object.GetGenerateName(), "-"))
 }
 
 // check refuses pods that no API server would accept for reasons that a forecast could not name.

@@ -442,6 +442,27 @@ func TestKueueDoesNotCountTheInitContainerOfARayClustersWorkers(t *testing.T) {
 	}
 }
 
+func TestThePodsOfAGroupHaveTheNamesThatAreGenerated(t *testing.T) {
+	pod := func(metadata string) string {
+		return `{apiVersion: v1, kind: Pod, metadata: {` + metadata + `, labels: {kueue.x-k8s.io/queue-name: q, kueue.x-k8s.io/pod-group-name: g},
+annotations: {kueue.x-k8s.io/pod-group-total-count: "4"}}, spec: {containers: [{name: c}]}}`
+	}
+	contents, err := read(t, strings.Join([]string{pod("generateName: leader-"), pod("generateName: worker-"), pod("generateName: worker-"), pod("name: other")}, "\n---\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var roles []string
+	for _, pod := range pods(contents.Jobs[0]) {
+		roles = append(roles, pod.Role+"="+pod.Name)
+	}
+	if want := []string{"leader=leader", "worker 0=worker-0", "worker 1=worker-1", "other=other"}; !slices.Equal(roles, want) {
+		t.Errorf("got %q, want %q", roles, want)
+	}
+	if _, err := read(t, pod("name: a")+"\n---\n"+pod("finalizers: []")); err == nil || !strings.Contains(err.Error(), "metadata.generateName") {
+		t.Errorf("a pod without a name: %v", err)
+	}
+}
+
 func TestADaemonSetsPodsAreTiedToTheirNodes(t *testing.T) {
 	job := one(t, "{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: agent}, spec: {selector: {}, template: TEMPLATE}}")
 	var tied []string
