@@ -2,6 +2,7 @@ package forecast
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
 )
 
@@ -275,7 +277,7 @@ func (f *forecast) queueStatuses(job int) []QueueStatus {
 // podForecasts combines the results of the runs for each planned pod. The first run's choices come first.
 func (f *forecast) podForecasts(runs []*run, job int) []PodForecast {
 	var pods []PodForecast
-	whys := map[string]string{} // by the word of a role: what holds for a worker holds for the others
+	whys := map[string]string{} // by their sort: what holds for a worker holds for the others
 	for _, step := range f.steps {
 		if step.job != job {
 			continue
@@ -334,6 +336,7 @@ func (f *forecast) alike(pods []PodForecast, job int) [][]string {
 		number   int
 	}
 	rows := map[string]*row{}
+	made := f.jobs[job].byRole()
 	at := 0
 	for stage, step := range f.steps {
 		if step.job != job {
@@ -342,8 +345,7 @@ func (f *forecast) alike(pods []PodForecast, job int) [][]string {
 		for _, placed := range step.order {
 			pod := pods[at]
 			at++
-			word, _, _ := strings.Cut(pod.Role, " ")
-			key := fmt.Sprintf("%d %s %d", stage, word, placed.Priority)
+			key := fmt.Sprintf("%d %d %s", stage, placed.Priority, sortOf(pod.Role, made[pod.Role]))
 			if rows[key] == nil {
 				rows[key] = &row{outcomes: map[string]bool{}, number: at}
 			}
@@ -365,12 +367,42 @@ func (f *forecast) why(r *run, pod *placement.Pod, its *podOutcome, known map[st
 	if its.state != Waits || its.why != "" {
 		return its.why
 	}
-	word, _, _ := strings.Cut(its.role, " ")
-	if why, ok := known[word]; ok {
+	sort := sortOf(its.role, pod.Object())
+	if why, ok := known[sort]; ok {
 		return why
 	}
-	known[word] = whyNot(r.cluster.Explain(pod))
-	return known[word]
+	e := r.cluster.Explain(pod)
+	if node, tied := tiedTo(pod.Object()); tied {
+		e.Nodes = slices.DeleteFunc(e.Nodes, func(n placement.NodeExplanation) bool { return n.Node != node })
+	}
+	known[sort] = whyNot(e)
+	return known[sort]
+}
+
+// sortOf is equal for pods of a job that differ in nothing that decides where they fit: those of a DaemonSet are tied to
+// their nodes, and those of a group may have names alike and nothing else.
+func sortOf(role string, pod *corev1.Pod) string {
+	word, _, _ := strings.Cut(role, " ")
+	spec := &pod.Spec
+	text, err := json.Marshal([]any{spec.NodeName, spec.NodeSelector, spec.Affinity, spec.Tolerations, scheduler.PodRequests(spec)})
+	if err != nil {
+		return role
+	}
+	return word + " " + string(text)
+}
+
+// tiedTo is the node to which the DaemonSet controller ties a pod.
+func tiedTo(pod *corev1.Pod) (node string, tied bool) {
+	if a := pod.Spec.Affinity; a != nil && a.NodeAffinity != nil && a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
+		for _, term := range a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+			for _, field := range term.MatchFields {
+				if field.Key == metav1.ObjectNameField && field.Operator == corev1.NodeSelectorOpIn && len(field.Values) == 1 {
+					return field.Values[0], true
+				}
+			}
+		}
+	}
+	return "", false
 }
 
 // maxNodesExplained bounds the number of nodes for which a text gives separate reasons.

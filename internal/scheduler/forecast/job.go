@@ -125,6 +125,19 @@ func MapPods(jobs []Job, change func(Pod) Pod) []Job {
 	return jobs
 }
 
+// byRole are the pods of a job as its controller creates them, before queues choose among nodes.
+func (j Job) byRole() map[string]*corev1.Pod {
+	pods := map[string]*corev1.Pod{}
+	for _, stage := range j.Stages {
+		for _, part := range stage {
+			for _, pod := range part.Pods {
+				pods[pod.Role] = pod.Pod
+			}
+		}
+	}
+	return pods
+}
+
 // optional reports whether a job can run without a part.
 func (p Part) optional() bool {
 	return !slices.ContainsFunc(p.Pods, func(pod Pod) bool { return !pod.Optional })

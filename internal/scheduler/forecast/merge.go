@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
 )
@@ -182,7 +181,7 @@ func (f *forecast) distinct(r *run, choices []choice) []choice {
 	return distinct
 }
 
-// kindOf is equal for equivalent pods: planned pods by their part and role, and replacements of victims by their owner.
+// kindOf is equal for equivalent pods: planned pods by their sort, and replacements of victims by their owner.
 func (f *forecast) kindOf(pod *placement.Pod, outcome *podOutcome) uint32 {
 	key := kindKey{pod: pod, hasOutcome: outcome != nil, replacement: outcome != nil && outcome.instead != nil}
 	number, known := f.kindNumbers[key]
@@ -201,8 +200,7 @@ type kindKey struct {
 
 func (f *forecast) describeKind(of kindKey) string {
 	if p, ok := f.planned[of.pod]; ok {
-		word, _, _ := strings.Cut(p.Role, " ")
-		return fmt.Sprintf("%d %s %d %t %v", p.job, word, of.pod.Priority, p.Optional, claimNames(of.pod.Object()))
+		return fmt.Sprintf("%d %s %d %t %v", p.job, sortOf(p.Role, of.pod.Object()), of.pod.Priority, p.Optional, claimNames(of.pod.Object()))
 	}
 	if !of.hasOutcome {
 		return "pod " + of.pod.String()
