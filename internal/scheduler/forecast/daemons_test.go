@@ -62,3 +62,24 @@ func TestPodsOfOneNameButOtherRequestsHaveTheirOwnReasons(t *testing.T) {
 		t.Errorf("they request other amounts, and interchangeable are %v", answer.Alike)
 	}
 }
+
+// TestTheEvictedPodOfADaemonSetIsCreatedAgainWhereItFits has pods that take the room of a DaemonSet's pod
+// (kubernetes#141227). It finds room again only if another pod leaves some.
+func TestTheEvictedPodOfADaemonSetIsCreatedAgainWhereItFits(t *testing.T) {
+	for want, leaves := range map[string]bool{
+		"DaemonSet agent recreates it, and it waits for capacity on its node": false,
+		"DaemonSet agent recreates it, and it starts on node-1":               true,
+	} {
+		other := forecasttest.Pod("other", "node-1", "2", 1000000, 0)
+		if leaves {
+			other.DeletionTimestamp = &metav1.Time{Time: forecasttest.AsOf}
+		}
+		s := oneNode("4", other, ofDaemon(forecasttest.Pod("agent-x", "node-1", "2", 1000, 0), "node-1"))
+		job := batchJob(t, `{template: {spec: {priorityClassName: high, containers: [{name: main, resources: {requests: {cpu: 2}}}]}}}`)
+		answer := forecast.Run(t.Context(), s, nil, job)
+		assertText(t, answer, want)
+		if len(answer.Evicts) != 1 || answer.Evicts[0].Name != "agent-x" {
+			t.Errorf("the DaemonSet's pod is the victim: %v", answer.Evicts)
+		}
+	}
+}

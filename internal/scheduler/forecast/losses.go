@@ -160,7 +160,7 @@ func (l loss) outcome(s staff, minimum int) string {
 	case aTask:
 		return fmt.Sprintf("task %s starts again when there is room%s", name, l.unless)
 	case "DaemonSet":
-		return fmt.Sprintf("DaemonSet %s recreates it on its node", name)
+		return fmt.Sprintf("DaemonSet %s recreates it, and it waits for capacity on its node", name)
 	default:
 		return fmt.Sprintf("%s %s recreates it, and it waits for capacity%s", l.owner.kind, name, l.unless)
 	}
