@@ -222,6 +222,32 @@ high-prio-job will preempt
 high-prio-job will start without evicting any pods
   starts  master on node-1 immediately; worker 0 on node-1 after default/going has terminated (grace period 5s)`},
 
+		"beside a pod that stops: it does not wait for that": {func() *forecast.Snapshot {
+			going := forecasttest.Pod("going", "node-1", "1", 1000000, 0)
+			going.DeletionTimestamp, going.DeletionGracePeriodSeconds = &going.CreationTimestamp, new(int64(300))
+			return oneNode("5", going)
+		}, nil, high(t), `
+high-prio-job will start without evicting any pods
+  starts  master and worker 0 on node-1 immediately`},
+
+		"with a victim beside a pod that stops: it waits for its victim": {func() *forecast.Snapshot {
+			going := forecasttest.Pod("going", "node-1", "1", 1000000, 0)
+			going.DeletionTimestamp, going.DeletionGracePeriodSeconds = &going.CreationTimestamp, new(int64(300))
+			return oneNode("5", going, forecasttest.Pod("cheap", "node-1", "3", 5, 0))
+		}, nil, high(t), `
+high-prio-job will preempt
+  evicts  default/cheap (priority 5) on node-1: it is lost: nothing recreates it
+  starts  master on node-1 immediately; worker 0 on node-1 after its victim has terminated (grace period 30s)`},
+
+		"while two pods stop: it starts when the first has": {func() *forecast.Snapshot {
+			soon, late := forecasttest.Pod("soon", "node-1", "2", 1000000, 0), forecasttest.Pod("late", "node-1", "2", 1000000, 0)
+			soon.DeletionTimestamp, soon.DeletionGracePeriodSeconds = &soon.CreationTimestamp, new(int64(5))
+			late.DeletionTimestamp, late.DeletionGracePeriodSeconds = &late.CreationTimestamp, new(int64(300))
+			return oneNode("6", late, soon)
+		}, nil, high(t), `
+high-prio-job will start without evicting any pods
+  starts  master on node-1 immediately; worker 0 on node-1 after default/soon has terminated (grace period 5s)`},
+
 		"while another, as important, waits longer: that one comes first": {func() *forecast.Snapshot {
 			going := forecasttest.Pod("going", "node-1", "3", 1000000, 0)
 			going.DeletionTimestamp = &going.CreationTimestamp

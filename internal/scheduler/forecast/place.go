@@ -270,6 +270,7 @@ func (r *run) take(pod *placement.Pod, c choice, equal []choice) {
 	}
 	f.nodes, f.others = namesOf(c, equal)
 	if len(c.victims) == 0 {
+		f.after = append(f.after, r.stoppedOn(c.node, pod, f)...)
 		r.cluster.AddPod(pod, c.node)
 		if slices.Contains(r.competitors, pod) {
 			r.competitors = slices.DeleteFunc(r.competitors, func(p *placement.Pod) bool { return p == pod })
@@ -280,7 +281,6 @@ func (r *run) take(pod *placement.Pod, c choice, equal []choice) {
 			r.scheduled = append(r.scheduled, located{pod, c.node})
 		}
 		f.state, f.bound = Starts, c.node
-		f.after = append(f.after, r.stoppedOn(c.node, f)...)
 		return
 	}
 	f.state = Waits

@@ -1,6 +1,7 @@
 package forecast
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -19,15 +20,29 @@ func (r *run) stops(pod *placement.Pod) bool {
 	return slices.ContainsFunc(r.lost, func(v victim) bool { return v.pod == pod && !v.stopped })
 }
 
-// stoppedOn are the pods that had to stop on a node before this pod could start there.
-func (r *run) stoppedOn(node string, f *podOutcome) []victim {
+// stoppedOn are the pods that had to stop on a node before this pod could start there: not those beside which it fits,
+// of which it waits for those that stop soonest.
+func (r *run) stoppedOn(node string, pod *placement.Pod, f *podOutcome) []victim {
 	var found []victim
 	for _, v := range r.lost {
 		if v.stopped && v.node == node && (v.job == f.job || v.job == noJob) && !slices.ContainsFunc(f.after, func(a victim) bool { return a.pod == v.pod }) {
 			found = append(found, v)
 		}
 	}
-	return found
+	slices.SortStableFunc(found, func(a, b victim) int { return cmp.Compare(grace(b.pod.Object()), grace(a.pod.Object())) })
+	beside := r.cluster
+	return slices.DeleteFunc(found, func(v victim) bool {
+		if v.job == f.job && v.by == f.role {
+			return false
+		}
+		with := beside.Clone()
+		with.AddPod(v.pod, node)
+		if !slices.Contains(with.Fits(pod), node) {
+			return false
+		}
+		beside = with
+		return true
+	})
 }
 
 // stoppingNodes are the nodes on which pods are stopping.
