@@ -65,6 +65,7 @@ type admission struct {
 	why             string // the reason of a part that waits
 	ahead           []types.NamespacedName
 	neverAdmissible bool // not even an empty queue would admit it
+	outside         bool // it waits, and not in the queue: it has no Workload
 }
 
 // evictedWorkload is a workload that loses its quota.
@@ -141,8 +142,11 @@ func (q *queues) forget(gone func(*kueue.Workload) bool) {
 	}
 }
 
-// admit submits a part to its queue, and keeps the decision.
+// admit submits a part to its queue, and keeps the decision. Without its class Kueue makes no Workload.
 func (q *queues) admit(number int, job Job, part Part, priority int32) admission {
+	if _, known := q.classes[part.Class]; part.Class != "" && !known && !q.snapshot.Open {
+		return admission{outside: true, why: fmt.Sprintf("WorkloadPriorityClass %s does not exist, and without it Kueue creates no Workload", part.Class)}
+	}
 	w, sets := q.workload(job, part, priority)
 	q.planned[w.NamespacedName] = plannedPart{number, job, part}
 	a := admission{sets: sets, count: map[string]int32{}, given: map[string][]string{}, domains: map[string]domains{}}

@@ -366,3 +366,22 @@ func TestTheOrderOfTheTasksOfAPlanDecidesNothing(t *testing.T) {
 		}
 	})
 }
+
+// TestAJobWhoseClassIsMissingWaitsWithoutAWorkload has what Kueue 0.19.2 does: it creates no Workload before the class is
+// there, and the pods of the Job stay suspended.
+func TestAJobWhoseClassIsMissingWaitsWithoutAWorkload(t *testing.T) {
+	planned, err := forecast.OfTask(forecasttest.Task("new", "user-queue", "nope", "1", 1), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := team(nil)
+	answer := forecast.Run(t.Context(), s, nil, planned)
+	assertText(t, answer, "new will wait", "waits outside LocalQueue user-queue: WorkloadPriorityClass nope does not exist")
+	if answer.Outcome != forecast.Pends || len(answer.Approximate) > 0 {
+		t.Errorf("got %s, %v", answer.Outcome, answer.Approximate)
+	}
+	s.Open = true
+	if answer := forecast.Run(t.Context(), s, nil, planned); len(reasonsWith(answer, forecast.MissingClass)) != 1 {
+		t.Errorf("others may create the class first: %v", answer.Approximate)
+	}
+}

@@ -93,6 +93,8 @@ type QueueStatus struct {
 	Why          string   `json:"reason,omitempty"` // why it waits
 	Ahead        []string `json:"ahead,omitempty"`  // workloads before it in its queue, while it waits
 	Never        bool     `json:"never,omitempty"`  // not even an empty queue would admit it
+	// Outside is true for a part that waits without a Workload: its queue does not know of it.
+	Outside bool `json:"outside,omitempty"`
 	// ReadyTimeout is the time after its admission at which Kueue evicts it because some of its pods still wait; 0 if it does
 	// not.
 	ReadyTimeout time.Duration `json:"ready_timeout_nanoseconds,omitempty"`

@@ -257,7 +257,7 @@ func (f *forecast) queueStatuses(job int) []QueueStatus {
 		for _, r := range step.admissions {
 			s := QueueStatus{
 				Queue: r.part.Queue, ClusterQueue: r.queue, Admitted: r.admitted, Flavors: r.flavors, Borrows: r.borrows,
-				Checks: r.checks, Why: r.why, Never: r.neverAdmissible,
+				Checks: r.checks, Why: r.why, Never: r.neverAdmissible, Outside: r.outside,
 			}
 			for _, pod := range r.part.Pods {
 				s.Roles = append(s.Roles, pod.Role)

@@ -188,6 +188,9 @@ func (s QueueStatus) text(several bool) string {
 	case s.Perhaps:
 		return fmt.Sprintf("%s%s; or waits, %s, if other planned jobs reach their queues first: %s", of, s.admittedText(), s.place(), s.Why)
 	}
+	if s.Outside {
+		return fmt.Sprintf("%swaits outside LocalQueue %s: %s", of, s.Queue, s.Why)
+	}
 	where := "LocalQueue " + s.Queue
 	if s.ClusterQueue != "" {
 		where = "ClusterQueue " + s.ClusterQueue
