@@ -105,7 +105,7 @@ func envs(p *parser, path string, e entry) {
 	for _, v := range p.entries(path, e.value) {
 		name := v.key.Value
 		if null(v.value) {
-			if !p.given.Envs[name] {
+			if !p.given.Envs[name] && !p.given.AnyEnv {
 				p.refuse(v.key, "%s has no value; sky would take it from --env: give it here or by the attribute env", join(path, name))
 			}
 			continue
@@ -117,11 +117,12 @@ func envs(p *parser, path string, e entry) {
 	p.task.Envs = p.envs
 }
 
-// secrets may only be named. Where there is a value, a secret is in a file that is read into Terraform's state.
+// secrets may only be named: without a value, or with an empty one, as SkyPilot recommends. Where there is a value, a
+// secret is in a file that is read into Terraform's state.
 func secrets(p *parser, path string, e entry) {
 	for _, v := range p.entries(path, e.value) {
 		name := v.key.Value
-		if !null(v.value) {
+		if empty := v.value.Kind == yaml.ScalarNode && v.value.Value == ""; !empty && !null(v.value) {
 			p.refuse(v.key, "%s has its value in the file, and with the file it would be in Terraform's state; leave the value out and refer to a Secret by "+
 				"secrets = { %s = { secret_name = \"…\", key = \"…\" } }, or give it by secrets_wo", join(path, name), name)
 			continue

@@ -20,6 +20,9 @@ func resources(p *parser, path string, e entry) {
 	// Alternatives override the settings beside them, wherever they stand.
 	entries := p.entries(path, e.value)
 	slices.SortStableFunc(entries, func(a, b entry) int { return choosing(a.key.Value) - choosing(b.key.Value) })
+	p.pods = slices.ContainsFunc(entries, func(e entry) bool {
+		return (e.key.Value == "infra" || e.key.Value == "cloud") && e.value.Value != "*" && onKubernetes(e.value.Value)
+	})
 	for _, e := range entries {
 		if handle, ok := known[e.key.Value]; ok {
 			p.present[e.key.Value] = e.key
@@ -74,7 +77,7 @@ func choosing(key string) int {
 	return 0
 }
 
-// accelerators reads SkyPilot's forms: T4:4, {T4: 4}, a list in order of preference, and a set without one ({T4:1,
+// accelerators reads SkyPilot's forms: T4:4, {T4: 4}, a list of both in order of preference, and a set without one ({T4:1,
 // L4:1}, of which YAML makes keys without values).
 func (p *parser) accelerators(path string, n *yaml.Node) (requests []accelerator.Request, ordered bool) {
 	if n = p.resolve(n); n == nil {
@@ -91,8 +94,7 @@ func (p *parser) accelerators(path string, n *yaml.Node) (requests []accelerator
 			requests = append(requests, r)
 		}
 	}
-	switch n.Kind {
-	case yaml.MappingNode:
+	counted := func(n *yaml.Node) {
 		for _, e := range p.entries(path, n) {
 			text := e.key.Value
 			if count, ok := p.text(join(path, e.key.Value), e.value); ok {
@@ -100,9 +102,17 @@ func (p *parser) accelerators(path string, n *yaml.Node) (requests []accelerator
 			}
 			add(e.key, text)
 		}
+	}
+	switch n.Kind {
+	case yaml.MappingNode:
+		counted(n)
 	case yaml.SequenceNode:
 		for _, item := range n.Content {
-			if text, ok := p.text(path, item); ok {
+			if item = p.resolve(item); item != nil && item.Kind == yaml.MappingNode {
+				counted(item)
+			} else if item == nil {
+				return nil, false
+			} else if text, ok := p.text(path, item); ok {
 				add(item, text)
 			}
 		}
@@ -245,7 +255,7 @@ func cloud(p *parser, path string, e entry) {
 	}
 }
 
-// image is a container's. All other images are of virtual machines.
+// image is a container's, which needs no docker: where resources name Kubernetes. All others are of virtual machines.
 func image(p *parser, path string, e entry) {
 	if e.value.Kind == yaml.MappingNode {
 		p.refuse(e.key, "%s names virtual machine images by region; name a container image: docker:IMAGE", path)
@@ -256,7 +266,7 @@ func image(p *parser, path string, e entry) {
 		return
 	}
 	name, docker := strings.CutPrefix(text, "docker:")
-	if !docker || name == "" {
+	if !docker && !p.pods || name == "" {
 		p.refuse(e.value, "%s is %q, an image of a virtual machine; name a container image: docker:IMAGE", path, text)
 		return
 	}

@@ -32,6 +32,8 @@ type Given struct {
 	Secrets map[string]bool // variables of secrets with a reference or a value
 	// AnySecret: whatever variables of secrets the file has are given, by names that are not known here.
 	AnySecret bool
+	// AnyEnv: so are whatever variables of envs have no value.
+	AnyEnv bool
 }
 
 // Problem is something wrong in a line of the file, or something in it that has no effect.
@@ -78,6 +80,7 @@ type parser struct {
 	left     int                   // nodes that may still be read
 	present  map[string]*yaml.Node // the values of the file's keys and of those of resources
 	envs     map[string]string
+	pods     bool // resources name Kubernetes, so that an image is a container's
 }
 
 // check finds in a value what the task would refuse, while its line is known.

@@ -306,3 +306,24 @@ func FuzzParse(f *testing.F) {
 		_ = got.Problems() // answers whatever was read
 	})
 }
+
+func TestWhatSkyPilotAcceptsIsAccepted(t *testing.T) {
+	for what, c := range map[string]struct {
+		text  string
+		check func(task.Task) bool
+	}{
+		"an empty secret":                   {"run: a\nsecrets: {HF_TOKEN: \"\"}", func(task.Task) bool { return true }},
+		"a variable without a value":        {"run: a\nenvs: {HF_TOKEN: , MODEL: m}", func(t task.Task) bool { return len(t.Envs) == 1 && t.Envs["MODEL"] == "m" }},
+		"a container's image on Kubernetes": {"run: a\nresources: {image_id: ghcr.io/x/y:1, infra: k8s/context}", func(t task.Task) bool { return t.Image == "ghcr.io/x/y:1" }},
+		"a list of maps and strings": {"run: a\nresources: {accelerators: [{T4: 1}, \"V100:1\", {A100: }]}", func(t task.Task) bool {
+			return t.Ordered && len(t.Accelerators) == 3 && t.Accelerators[2] == accelerator.Request{Name: "A100", Count: 1}
+		}},
+	} {
+		if got, _, err := Parse("x.yaml", []byte(c.text), Given{AnySecret: true, AnyEnv: true}); err != nil || !c.check(got) {
+			t.Errorf("%s: %+v, %v", what, got, err)
+		}
+	}
+	if _, _, err := Parse("x.yaml", []byte("run: a\nresources: {image_id: ami-1, infra: '*'}"), Given{}); err == nil {
+		t.Error("on any infrastructure an image without docker: is a virtual machine's")
+	}
+}
