@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -69,6 +70,12 @@ type document struct {
 	object *unstructured.Unstructured
 }
 
+// isTask reports whether a document is SkyPilot's, which describes no pods.
+func (d document) isTask() bool {
+	var head map[string]any
+	return d.object == nil && yaml.Unmarshal(d.text, &head) == nil && head["pods"] == nil
+}
+
 // Read reads the jobs of a file, in their order, and its objects that affect their pods.
 func Read(file string, text []byte, given Given) (manifest.Contents, error) {
 	var all manifest.Contents
@@ -83,12 +90,15 @@ func Read(file string, text []byte, given Given) (manifest.Contents, error) {
 		}
 	}
 	set := manifest.NewSet(objects, given.Given)
+	if tasks := slices.DeleteFunc(slices.Clone(documents), func(d document) bool { return !d.isTask() }); len(tasks) > 1 {
+		return all, fmt.Errorf("%s: a second task begins; SkyPilot would run a pipeline, one task after the other: make a file of each", tasks[1].where)
+	}
 	for _, d := range documents {
 		var contents manifest.Contents
 		if d.object != nil {
 			contents, err = set.Read(d.object)
 		} else {
-			contents, err = described(file, d.text, given)
+			contents, err = described(file, d, given)
 		}
 		if err != nil {
 			return all, fmt.Errorf("%s: %w", d.where, err)
@@ -177,19 +187,13 @@ func objectsOf(text []byte) ([]*unstructured.Unstructured, error) {
 }
 
 // described reads a document without a kind.
-func described(file string, text []byte, given Given) (manifest.Contents, error) {
-	var head struct {
-		Pods any `json:"pods"`
-	}
-	if err := yaml.Unmarshal(text, &head); err != nil {
-		return manifest.Contents{}, fmt.Errorf("not YAML, or not a job: %w", err)
-	}
+func described(file string, d document, given Given) (manifest.Contents, error) {
 	var job forecast.Job
 	var err error
-	if head.Pods != nil {
-		job, err = ofDescription(text, given.Namespace)
+	if d.isTask() {
+		job, err = skyPilot(file, d.text, given.Namespace, given.Flavors)
 	} else {
-		job, err = skyPilot(file, text, given.Namespace, given.Flavors)
+		job, err = ofDescription(d.text, given.Namespace)
 	}
 	return manifest.Contents{Jobs: []forecast.Job{job}}, err
 }
@@ -252,7 +256,7 @@ func ofDescription(document []byte, namespace string) (forecast.Job, error) {
 
 // skyPilot reads a task file. A task without a name is named after its file.
 func skyPilot(file string, document []byte, namespace string, flavors func(namespace, queue string) []map[string]string) (forecast.Job, error) {
-	t, _, err := skypilot.Parse(file, document, skypilot.Given{AnySecret: true})
+	t, _, err := skypilot.Parse(file, document, skypilot.Given{AnySecret: true, AnyEnv: true})
 	if err != nil {
 		return forecast.Job{}, err
 	}

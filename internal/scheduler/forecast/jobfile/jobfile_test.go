@@ -157,3 +157,11 @@ func TestAFieldThatKueueDoesNotHaveIsAnErrorWithTheObjectAndTheRemedy(t *testing
 		}
 	}
 }
+
+func TestAPipelineOfSkyPilotIsRefused(t *testing.T) {
+	for _, text := range []string{"run: exit 1\n---\nrun: exit 0\n", "name: pipeline\n---\nrun: exit 1\n---\nrun: exit 0\n"} {
+		if jobs, err := read(text); err == nil || !strings.Contains(err.Error(), "low.yaml, document 2: a second task begins") {
+			t.Errorf("%q: %d jobs, %v", text, len(jobs), err)
+		}
+	}
+}
