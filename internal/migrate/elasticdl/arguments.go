@@ -62,9 +62,13 @@ func Parse(line string) (Arguments, error) {
 	var problems []error
 	for words = afterProgram(words); len(words) > 0; {
 		var name, value string
-		if name, value, words, err = next(words); err != nil {
+		name, value, words, err = next(words)
+		if _, isLater := ofLater(name); err != nil && !isLater {
 			problems = append(problems, err)
 			continue
+		}
+		if first, is := renamed[name]; is {
+			name = first
 		}
 		read, known := flags[name]
 		if !known {
@@ -122,7 +126,7 @@ func next(words []string) (name, value string, rest []string, err error) {
 		return name, value, rest, nil
 	}
 	if len(rest) == 0 || strings.HasPrefix(rest[0], "-") {
-		return "", "", rest, fmt.Errorf("--%s has no value", name)
+		return name, "", rest, fmt.Errorf("--%s has no value", name)
 	}
 	return name, rest[0], rest[1:], nil
 }

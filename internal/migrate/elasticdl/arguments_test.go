@@ -59,6 +59,7 @@ func TestDefaultsAreTheClients(t *testing.T) {
 
 func TestWhatTheClientTakes(t *testing.T) {
 	for flags, check := range map[string]func(Arguments) bool{
+		"--num_workers=7 --image_name=x":            func(a Arguments) bool { return a.Workers == 7 && a.Image == "x" },
 		"--codec_type=tf_example":                   func(a Arguments) bool { return a.Codec == "tf_example" },
 		"--volume_name data --mount_path '/a data'": func(a Arguments) bool { return a.VolumeName == "data" && a.MountPath == "/a data" },
 		"--worker_cpu_request=1m":                   func(a Arguments) bool { return a.Worker.CPURequest == "1m" },
@@ -85,9 +86,11 @@ func TestWhatIsRefusedNamesTheFlag(t *testing.T) {
 		"--codec_type=csv":              "choose from bytes, tf_example",
 		"--job_name=":                   "--job_name",
 		"--worker_image=x":              "the client sets this flag itself",
-		"--num_workers=2":               "--num_workers is unknown; did you mean --num_worker?",
+		"--use_async":                   "--use_async is of a later version: leave it out: training is synchronous",
+		"--worker_pod_priority=0.5":     "workers.min_priority_class_name",
+		"--num_workers=x":               "whole number",
 		"--volumn_name=x":               "did you mean --volume_name?",
-		"--image_name=x":                "the client of the tutorial has --image_base in its place",
+		"--volume=host_path=/d":         "--volume is of a later version: set volumes",
 		"--worker_cpu":                  "--worker_cpu has no value",
 		"--mount_path --codec_type=x":   "--mount_path has no value",
 		"--mount_path=/data":            "--volume_name and --mount_path belong together",

@@ -51,7 +51,7 @@ func flagsOf(a *Arguments) map[string]flag {
 		}
 	}
 	for role, pod := range map[string]*Pod{"master": &a.Master, "worker": &a.Worker} {
-		flags[role+"_pod_priority"] = text(&pod.PriorityClass)
+		flags[role+"_pod_priority"] = class(&pod.PriorityClass)
 		flags[role+"_cpu_request"] = cpu(&pod.CPURequest)
 		flags[role+"_cpu_limit"] = cpu(&pod.CPULimit)
 		flags[role+"_memory_request"] = memory(&pod.MemoryRequest)
@@ -67,6 +67,18 @@ func text(to *string) flag {
 		}
 		*to = value
 		return nil
+	}
+}
+
+// shareRule is a share of the workers that a later version gave a high priority.
+var shareRule = regexp.MustCompile(`^(high=)?[0-9]*\.[0-9]+$`)
+
+func class(to *string) flag {
+	return func(value string) error {
+		if shareRule.MatchString(value) {
+			return errors.New("a share of the workers is of a later version: set workers.min with workers.min_priority_class_name")
+		}
+		return text(to)(value)
 	}
 }
 
@@ -123,18 +135,65 @@ func memory(to *string) flag {
 	}
 }
 
-// later are flags of later ElasticDL releases, whose names are far from the tutorial's.
-var later = map[string]string{
-	"training_data_dir": "train_data_dir", "training_data": "train_data_dir", "model_def": "model_file", "model_zoo": "model_file",
-	"image_name": "image_base", "push_image": "repository", "volume": "volume_name",
-	"master_resource_request": "master_cpu_request", "master_resource_limit": "master_cpu_limit",
-	"worker_resource_request": "worker_cpu_request", "worker_resource_limit": "worker_cpu_limit",
+// renamed are the later names of flags. They are read as the first client's.
+var renamed = map[string]string{
+	"num_workers": "num_worker", "num_epochs": "num_epoch", "records_per_task": "record_per_task", "training_data_dir": "train_data_dir",
+	"training_data": "train_data_dir", "image_name": "image_base",
+}
+
+// later is what stands for the flags of later versions here, as the guide says. A name that ends with _ is a prefix.
+var later = byFlag(map[string]string{
+	"push_image":               "leave it out: no image is built for a job",
+	"num_minibatches_per_task": "set data.records_per_task to that times the minibatch size",
+	"model_zoo model_def feed loss optimizer eval_metrics_fn custom_data_reader": "give the file's text by model.content, or a built-in model by model.name",
+	"master_resource_":                                    "set master.resources",
+	"worker_resource_":                                    "set workers.resources",
+	"validation_data evaluation_steps":                    "set data.validation, and the intervals by evaluation",
+	"checkpoint_dir checkpoint_steps keep_checkpoint_max": "set checkpoint.directory, checkpoint.interval_steps and checkpoint.max_to_keep",
+	"checkpoint_dir_for_init":                             "keep the same output: a job resumes from the newest checkpoint there",
+	"output":                                              "set output",
+	"prediction_data prediction_outputs_processor":        "use elastic-trainer predict",
+	"volume":                "set volumes",
+	"envs":                  "set master.env and workers.env",
+	"namespace":             "set namespace",
+	"image_pull_policy":     "set image_pull_policy",
+	"distribution_strategy": "set training.aggregation; there are no parameter servers",
+	"use_async lr_staleness_modulation sync_version_tolerance get_model_steps": "leave it out: training is synchronous",
+	"num_ps_pods ps_": "leave it out: there is no parameter server",
+	"relaunch_on_worker_failure relaunch_timeout_worker restart_policy task_fault_tolerance": "leave it out: lost workers are always replaced",
+	"log_level log_loss_steps":     "leave it out: see the status, Events, metrics and page of the job",
+	"cluster_spec yaml aux_params": "set pod_overrides of master and workers",
+	"need_tf_config job_command":   "set workers.command",
+})
+
+// byFlag are texts by each of the flags that their keys name.
+func byFlag(texts map[string]string) map[string]string {
+	all := map[string]string{}
+	for names, text := range texts {
+		for name := range strings.FieldsSeq(names) {
+			all[name] = text
+		}
+	}
+	return all
+}
+
+// ofLater is what stands for a flag of later versions.
+func ofLater(name string) (here string, known bool) {
+	if here, known = later[name]; known {
+		return here, true
+	}
+	for prefix, here := range later {
+		if strings.HasSuffix(prefix, "_") && strings.HasPrefix(name, prefix) {
+			return here, true
+		}
+	}
+	return "", false
 }
 
 // unknown names the flag that was probably meant.
 func unknown(name string, flags map[string]flag) error {
-	if meant, renamed := later[name]; renamed {
-		return fmt.Errorf("--%s is unknown: the client of the tutorial has --%s in its place", name, meant)
+	if here, known := ofLater(name); known {
+		return fmt.Errorf("--%s is of a later version: %s", name, here)
 	}
 	if meant := spelling.Meant(name, slices.Sorted(maps.Keys(flags))); meant != "" {
 		return fmt.Errorf("--%s is unknown; did you mean --%s?", name, meant)
