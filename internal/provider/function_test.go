@@ -109,8 +109,8 @@ func TestElasticdlArgsFunction(t *testing.T) {
 	if err := at(t, got, "notices").As(&volumes); err != nil || len(volumes) != 0 {
 		t.Errorf("notices of a command line that means the same here are %v (%v)", volumes, err)
 	}
-	_, problem = call(t, "elasticdl_args", str(line+" --num_workers=3"))
-	if problem == nil || problem.FunctionArgument == nil || !strings.Contains(problem.Text, "did you mean --num_worker?") {
+	_, problem = call(t, "elasticdl_args", str(line+" --volumn_name=x"))
+	if problem == nil || problem.FunctionArgument == nil || !strings.Contains(problem.Text, "did you mean --volume_name?") {
 		t.Errorf("got %v", problem)
 	}
 }
