@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 )
 
 // oneNode is a cluster as `kubectl get -o yaml` prints it.
@@ -21,7 +24,9 @@ func TestAForecastFromASnapshotNeedsNoCluster(t *testing.T) {
 	if err := os.WriteFile(file, []byte(oneNode), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d := &forecastData{} // without a connection
+	// No request can be sent to this host.
+	c := newConnection(cluster.Config{Host: "https://127.0.0.1:0"}, nil, forecastConfig{mode: forecastOff, timeout: patience.Medium})
+	d := &forecastData{dataSource{connection: c}}
 	model := &forecastDataModel{Snapshot: types.StringValue(file), Manifest: types.StringValue("{apiVersion: v1, kind: Pod, metadata: {name: new}, spec: {containers: [{name: c, resources: {requests: {cpu: 3}}}]}}")}
 	answer, diags, err := d.forecastFromFile(t.Context(), model)
 	if err != nil || diags.HasError() || len(answer.Evicts) != 1 || answer.Evicts[0].Name != "old" || answer.AsOf.Minute() != 4 {
