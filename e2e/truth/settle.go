@@ -102,8 +102,15 @@ func (v *view) moves() (enough time.Duration, moves error) {
 	return longCalm, errors.New("controllers of other projects may still act")
 }
 
-// othersAct reports whether there is anything for controllers of other projects.
+// policyBinding is the kind of object with which an admission policy begins to hold.
+const policyBinding = "ValidatingAdmissionPolicyBinding"
+
+// othersAct reports whether there is anything for controllers of other projects, or a policy, of which nothing tells when
+// the API server follows it.
 func (v *view) othersAct() bool {
+	if _, policies := v.expected[policyBinding]; policies {
+		return true
+	}
 	if slices.ContainsFunc(v.others, func(kind kept[*unstructured.Unstructured]) bool { return len(kind.all()) > 0 }) {
 		return true
 	}

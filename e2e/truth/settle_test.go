@@ -71,6 +71,18 @@ func TestAViewMovesUntilItHasSeenWhatWasApplied(t *testing.T) {
 	lags(false)
 }
 
+func TestAPolicyTakesTheTimeOfControllersThatNothingTellsOf(t *testing.T) {
+	v := &view{expected: map[string]string{}}
+	v.expect(policyBinding, "10")
+	if !v.othersAct() {
+		t.Error("the view is calm before the API server can have read the policy")
+	}
+	v.forget()
+	if len(v.expected) > 0 {
+		t.Error("the policy is not forgotten with the situation")
+	}
+}
+
 func TestARefusalIsFinalUnlessAWebhookLags(t *testing.T) {
 	v := &view{events: kept[*corev1.Event]{Store: cache.NewStore(cache.MetaNamespaceKeyFunc)}}
 	refuse := func(name, message string) {

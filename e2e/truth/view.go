@@ -226,6 +226,7 @@ func (v *view) recorded() map[types.UID]record {
 
 // forget clears the records of pods that are gone.
 func (v *view) forget() {
+	delete(v.expected, policyBinding)
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for uid, r := range v.records {
