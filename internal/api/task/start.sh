@@ -10,20 +10,27 @@ files=$1
 scratch=$2
 shift 2
 shell=$(command -v bash || command -v sh)
-child=
-stopped=
+child=   # nothing, "starting", or the number of what runs
+stopped= # nothing, "early" while that number is not known yet, or "yes"
 
 stop() {
 	[ -z "$stopped" ] || return
+	case $child in
+	'') exit 143 ;;
+	starting) stopped=early ;;
+	*) terminate ;;
+	esac
+}
+trap stop TERM INT
+
+terminate() {
 	stopped=yes
-	[ -n "$child" ] || exit 143
 	# As process 1 this reaches everything in the container and nothing else.
 	if [ $$ -eq 1 ]; then kill -TERM -1; else kill -TERM "$child"; fi 2>/dev/null
 	# The kubelet kills processes that do not stop, which looks like a failure.
 	(sleep "${ELASTIC_STOP_SECONDS:-28}"; if [ $$ -eq 1 ]; then kill -KILL -1; else kill -KILL "$child"; fi) >/dev/null 2>&1 &
 	killer=$!
 }
-trap stop TERM INT
 
 # Says whether anything lives in this container besides process 1 and the killer. A program may outlive the shell that
 # started it, and has its grace period too: with process 1 it would end.
@@ -39,8 +46,10 @@ others() {
 
 # A signal interrupts wait; what it says then is not the child's end.
 await() {
+	child=starting
 	"$@" &
 	child=$!
+	[ "$stopped" != early ] || terminate
 	while :; do
 		wait "$child"
 		code=$?

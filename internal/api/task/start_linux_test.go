@@ -23,7 +23,9 @@ type pod struct {
 func newPod(t *testing.T, files map[string]string, supervisor ...string) *pod {
 	t.Helper()
 	dir, scratch := t.TempDir(), t.TempDir()
-	files[startKey] = start
+	if _, ok := files[startKey]; !ok {
+		files[startKey] = start
+	}
 	for name, text := range files {
 		name = filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
@@ -52,7 +54,7 @@ func (p *pod) run(t *testing.T) (stdout string, code int) {
 	return string(out), exitCode(t, err)
 }
 
-// signalled starts the pod, asks it to stop when it has printed a line, and is how it ends. What it leaves behind is
+// signalled starts the pod, asks it to stop when it has printed "ready", and is how it ends. What it leaves behind is
 // killed, as it is with a container.
 func (p *pod) signalled(t *testing.T) (stdout string, code int) {
 	t.Helper()
@@ -180,6 +182,26 @@ func TestStop(t *testing.T) {
 		}
 		if to, err := os.Readlink(filepath.Join(home, "sky_workdir")); err != nil || to != filepath.Join(p.scratch, workdirDir) {
 			t.Errorf("~/sky_workdir: %q, %v", to, err)
+		}
+	})
+	t.Run("a signal that comes before the shell knows the number of what it started reaches it all the same", func(t *testing.T) {
+		const started = "\tchild=$!\n"
+		early := strings.Replace(start, started, "\twhile [ ! -e \"$scratch/ready\" ]; do :; done; kill -TERM $$\n"+started, 1)
+		if early == start {
+			t.Fatalf("start.sh has no line %q", started)
+		}
+		for name, asProcess1 := range map[string]func(*pod){"in a container": (*pod).asProcess1, "on a simulated node": func(*pod) {}} {
+			t.Run(name, func(t *testing.T) {
+				p := newPod(t, map[string]string{startKey: early, "run.sh": "trap 'echo saved; exit 5' TERM\necho >../ready\nsleep 1000 & wait\n"})
+				asProcess1(p)
+				stdout, code := p.signalled(t) // by itself
+				if code == noProc {
+					t.Skip("no /proc can be mounted here")
+				}
+				if code != ExitStopped || stdout != "saved\n" {
+					t.Errorf("code %d, stdout %q", code, stdout)
+				}
+			})
 		}
 	})
 	t.Run("as process 1 it kills what will not stop", func(t *testing.T) {
