@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/cli"
+	"github.com/elastic-training/terraform-provider-elastic/internal/cli/clusterflags"
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster/snapshot"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
@@ -35,7 +36,7 @@ func (f *forecastFlags) checkSnapshot(flags *pflag.FlagSet) error {
 		}
 		return nil
 	}
-	for _, name := range clusterFlagNames {
+	for _, name := range []string{clusterflags.Kubeconfig, clusterflags.Context} {
 		if flags.Changed(name) {
 			return cli.UsageError("--snapshot and --%s are mutually exclusive: with a snapshot no cluster is contacted", name)
 		}

@@ -13,7 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
-	"github.com/elastic-training/terraform-provider-elastic/internal/cli"
+	"github.com/elastic-training/terraform-provider-elastic/internal/cli/clusterflags"
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 )
 
@@ -23,39 +23,17 @@ func clusterCommands(version string) []*cobra.Command {
 }
 
 // clusterFlags say which cluster and which namespace, as kubectl's do.
-type clusterFlags struct{ kubeconfig, context, namespace string }
+type clusterFlags struct {
+	clusterflags.Flags
+	namespace string
+}
 
 func (f *clusterFlags) register(c *cobra.Command) {
-	c.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig `file` (default $KUBECONFIG, then ~/.kube/config)")
-	c.Flags().StringVar(&f.context, "context", "", "context of the kubeconfig (default the current one)")
+	f.Register(c)
 	c.Flags().StringVarP(&f.namespace, "namespace", "n", corev1.NamespaceDefault, "namespace of the job")
-	cli.CompleteFiles(c, "kubeconfig")
-	cli.CompleteFlag(c, "context", func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-		names, err := cluster.ContextNames(f.kubeconfig)
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return cli.Beginning(typed, names)
-	})
 }
 
-func (f *clusterFlags) connect() (*cluster.Client, error) {
-	kubeconfigs, err := cluster.KubectlConfigs(f.kubeconfig)
-	if err != nil {
-		return nil, err
-	}
-	client, err := cluster.New(cluster.Config{Kubeconfigs: kubeconfigs, Context: f.context, UserAgent: "elastic-trainer"})
-	return client, explained(err)
-}
-
-// explained is an error of the cluster in words; nil stays nil.
-func explained(err error) error {
-	if err == nil {
-		return nil
-	}
-	summary, detail := cluster.Explain(err)
-	return fmt.Errorf("%s: %s", summary, detail)
-}
+func (f *clusterFlags) connect() (*cluster.Client, error) { return f.Connect("elastic-trainer") }
 
 // find is the Job of a training job.
 func (f *clusterFlags) find(ctx context.Context, client *cluster.Client, name string) (*batchv1.Job, error) {
@@ -64,7 +42,7 @@ func (f *clusterFlags) find(ctx context.Context, client *cluster.Client, name st
 		return nil, fmt.Errorf("there is no training job %s in namespace %s; --namespace selects another", name, f.namespace)
 	}
 	if err != nil {
-		return nil, explained(err)
+		return nil, clusterflags.Explained(err)
 	}
 	if job.Labels[trainingjob.LabelJobName] != name {
 		return nil, fmt.Errorf("there is a Job %s/%s, but it is not a training job: it does not have the label %s=%s", f.namespace, name, trainingjob.LabelJobName, name)

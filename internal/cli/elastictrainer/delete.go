@@ -11,6 +11,7 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/cli"
+	"github.com/elastic-training/terraform-provider-elastic/internal/cli/clusterflags"
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster/jobparts"
 )
 
@@ -42,11 +43,11 @@ job that Terraform manages, use "terraform destroy" instead.`,
 				ctx, cancel := context.WithTimeoutCause(cmd.Context(), timeout, fmt.Errorf("the job was not completely deleted after %s; --timeout sets how long to wait", timeout))
 				defer cancel()
 				if err := jobparts.DeleteJob(ctx, client, trainingjob.LabelJobName, ref); err != nil {
-					return explained(err)
+					return clusterflags.Explained(err)
 				}
 				for _, part := range trainingjob.NamedParts(ref, true, trainingjob.GroupOf(job.Spec.Template.Labels) != "") {
 					if err := jobparts.Delete(ctx, client, part, ref); err != nil {
-						return explained(err)
+						return clusterflags.Explained(err)
 					}
 				}
 				fmt.Fprintf(cmd.OutOrStdout(), "training job %s/%s deleted\n", ref.Namespace, ref.Name)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/cli"
+	"github.com/elastic-training/terraform-provider-elastic/internal/cli/clusterflags"
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster/jobparts"
 )
 
@@ -40,7 +41,7 @@ pods with the numbers of the workers.`,
 			}
 			pods, err := jobparts.Pods(cmd.Context(), client, trainingjob.LabelJobName, refOf(job))
 			if err != nil {
-				return explained(err)
+				return clusterflags.Explained(err)
 			}
 			pod := podOf(pods, worker)
 			if pod == nil && worker < 0 {

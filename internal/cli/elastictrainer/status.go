@@ -23,6 +23,7 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/cli"
+	"github.com/elastic-training/terraform-provider-elastic/internal/cli/clusterflags"
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster/jobparts"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/coordinator"
@@ -95,7 +96,7 @@ func look(ctx context.Context, client *cluster.Client, job *batchv1.Job) (seenJo
 	seen := seenJob{Namespace: ref.Namespace, Name: ref.Name, Pods: []seenPod{}}
 	report, err := cluster.Get(ctx, client, client.Kubernetes().CoreV1().ConfigMaps(ref.Namespace), trainingjob.StatusName(ref.Name))
 	if err != nil && !apierrors.IsNotFound(err) {
-		return seen, explained(err)
+		return seen, clusterflags.Explained(err)
 	}
 	seen.Status.Phase = trainingjob.PhasePending
 	if err == nil {
@@ -109,7 +110,7 @@ func look(ctx context.Context, client *cluster.Client, job *batchv1.Job) (seenJo
 	}
 	pods, err := jobparts.Pods(ctx, client, trainingjob.LabelJobName, ref)
 	if err != nil {
-		return seen, explained(err)
+		return seen, clusterflags.Explained(err)
 	}
 	slices.SortFunc(pods, func(a, b corev1.Pod) int {
 		return strings.Compare(a.Labels[trainingjob.LabelRole]+a.Name, b.Labels[trainingjob.LabelRole]+b.Name)
@@ -289,5 +290,5 @@ func followStatus(ctx context.Context, client *cluster.Client, job *batchv1.Job,
 	case ctx.Err() == nil && reason != nil:
 		return reason
 	}
-	return explained(err)
+	return clusterflags.Explained(err)
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	_ "github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob/strategicmerge" // for pod_overrides
+	"github.com/elastic-training/terraform-provider-elastic/internal/cli/clusterflags"
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster/jobparts"
 	"github.com/elastic-training/terraform-provider-elastic/internal/wording"
@@ -85,7 +86,7 @@ func create(ctx context.Context, client *cluster.Client, d trainingjob.Definitio
 			d.Job.Namespace, d.Job.Name, d.Job.Namespace, d.Job.Name)
 	}
 	if err != nil {
-		return explained(err)
+		return clusterflags.Explained(err)
 	}
 	ref := refOf(created)
 	objects.Own(ref)
@@ -103,9 +104,9 @@ func create(ctx context.Context, client *cluster.Client, d trainingjob.Definitio
 	cleanUp, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTimeout)
 	defer cancel()
 	if left := jobparts.DeleteJob(cleanUp, client, trainingjob.LabelJobName, ref); left != nil {
-		return errors.Join(explained(err), fmt.Errorf("could not delete the incomplete job: %w", explained(left)))
+		return errors.Join(clusterflags.Explained(err), fmt.Errorf("could not delete the incomplete job: %w", clusterflags.Explained(left)))
 	}
-	return explained(err)
+	return clusterflags.Explained(err)
 }
 
 // checkClasses refuses PriorityClasses that do not exist, before anything is created: the API server would accept the
@@ -122,7 +123,7 @@ func checkClasses(ctx context.Context, client *cluster.Client, d trainingjob.Def
 			return fmt.Errorf("--%s-pod-priority=%s: this PriorityClass does not exist, and Kubernetes would reject every pod that uses it; "+
 				"create it first, for example: kubectl create priorityclass %s --value=1000", role, class, class)
 		case err != nil && !apierrors.IsForbidden(err):
-			return explained(err)
+			return clusterflags.Explained(err)
 		}
 	}
 	return nil
