@@ -101,8 +101,8 @@ func (p *proxy) sendInstead(t *testing.T, object validationtest.Object) {
 	})
 }
 
-// expectAtAttribute expects one error, at an attribute, that names the attribute of one of the wrong fields or what is around
-// it, and no field in the API's way.
+// expectAtAttribute expects one error, at an attribute, that names the attribute of one of the wrong fields or what is
+// around it, and no field in the API's way.
 func expectAtAttribute(t *testing.T, diagnostics []*tfprotov6.Diagnostic, wrong []string) {
 	t.Helper()
 	if len(diagnostics) != 1 || diagnostics[0].Severity != tfprotov6.DiagnosticSeverityError {
@@ -119,7 +119,8 @@ func expectAtAttribute(t *testing.T, diagnostics []*tfprotov6.Diagnostic, wrong 
 	}
 }
 
-// asAttribute is the attribute of a field that is wrong: resource_groups[0].flavors for "spec.resourceGroups[0].flavors webhook".
+// asAttribute is the attribute of a field that is wrong: resource_groups[0].flavors for "spec.resourceGroups[0].flavors
+// webhook".
 func asAttribute(wrong string) string {
 	field, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(wrong, "spec."), "metadata."), " ")
 	return regexp.MustCompile(`(^|\.)\w+`).ReplaceAllStringFunc(field, apifield.Snake)

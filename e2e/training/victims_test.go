@@ -36,10 +36,10 @@ var (
 	victimsRule = rule.Rule{Step: 7 * time.Second, Max: 9}
 )
 
-// By Kueue itself, and with the controller of elastic-trainer checkpoint-age, the same urgent Jobs arrive. Each of them has to
-// be admitted, and each training job to go on after its last eviction. How much work was lost is logged: a few evictions in
-// ten minutes are too few for a bound. It runs alone, in a cluster whose Kueue reads boosts. The jobs have no grace period:
-// with one, an evicted master saves its state and nothing is lost.
+// By Kueue itself, and with the controller of elastic-trainer checkpoint-age, the same urgent Jobs arrive. Each of them
+// has to be admitted, and each training job to go on after its last eviction. How much work was lost is logged: a few
+// evictions in ten minutes are too few for a bound. It runs alone, in a cluster whose Kueue reads boosts. The jobs have
+// no grace period: with one, an evicted master saves its state and nothing is lost.
 func TestTrainingJobsGoOnAfterUrgentOnesWhicheverVictimIsChosen(t *testing.T) {
 	if os.Getenv(soakVariable) == "" {
 		t.Skip("it takes twenty minutes; make soak runs it")

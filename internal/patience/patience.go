@@ -28,7 +28,8 @@ var (
 // factor is the value of Variable, and 1 without one.
 var factor = parse(os.Getenv(Variable))
 
-// Scaled is how long something lasts that a test needs to go on meanwhile, such as a job: where the test is slow, it must last longer.
+// Scaled is how long something lasts that a test needs to go on meanwhile, such as a job: where the test is slow, it
+// must last longer.
 func Scaled(d time.Duration) time.Duration { return time.Duration(float64(d) * factor) }
 
 func parse(text string) float64 {

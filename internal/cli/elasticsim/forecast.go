@@ -22,7 +22,8 @@ import (
 // Exit codes of forecast, by the outcome of the job that fares worst.
 var forecastCodes = map[forecast.Outcome]int{forecast.Fits: 0, forecast.Preempts: 10, forecast.Pends: 11, forecast.Never: 12}
 
-// approximateCode is the exit code where the outcome or the evictions of a forecast are uncertain for a reason that is not accepted.
+// approximateCode is the exit code where the outcome or the evictions of a forecast are uncertain for a reason that is
+// not accepted.
 const approximateCode = 13
 
 // forecastFlags are those of elastic-sim forecast.

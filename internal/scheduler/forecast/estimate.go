@@ -32,8 +32,8 @@ type end struct {
 }
 
 // estimate is the expected start of a job that waits for nodes: the first known end of a running job after which it
-// starts, given that all earlier ends have happened too. nil if no known end helps, or if it is too late to look at all. Its interval is that of all ends
-// being early, and of all being late.
+// starts, given that all earlier ends have happened too. nil if no known end helps, or if it is too late to look at
+// all. Its interval is that of all ends being early, and of all being late.
 func estimate(s *Snapshot, jobs []Job, number int, late func() bool) *Estimate {
 	ends := endsOf(s)
 	if len(ends) == 0 || len(s.Nodes) > maxEstimateNodes {

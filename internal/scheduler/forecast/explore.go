@@ -6,7 +6,8 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
 )
 
-// explore follows what may happen to the jobs after the decisions of their queues: everything, or one run where late is true.
+// explore follows what may happen to the jobs after the decisions of their queues: everything, or one run where late is
+// true.
 func (f *forecast) explore(late func() bool) []*run {
 	start := &run{
 		splitter: splitter{&budget{most: mostRuns(len(f.snapshot.Nodes)), late: late}, f.merged, f.distinct, kinds(), f.early, f.ends, f.begin}, cluster: f.cluster, outcomes: map[*placement.Pod]*podOutcome{},

@@ -9,11 +9,11 @@ type Group struct {
 }
 
 // Settled reports whether each of the pods either starts at once or finds no node, and which of both, whatever
-// kube-scheduler chooses and in whatever order it tries them. Then it evicts nobody. leaves is true of pods on nodes that may
-// go besides those that are terminating. false means that it is not known.
+// kube-scheduler chooses and in whatever order it tries them. Then it evicts nobody. leaves is true of pods on nodes
+// that may go besides those that are terminating. false means that it is not known.
 //
-// The reason is that a pod takes room on one node only. That is true of what a node has for itself: resources, ports, a number
-// of pods.
+// The reason is that a pod takes room on one node only. That is true of what a node has for itself: resources, ports, a
+// number of pods.
 func (c *Cluster) Settled(groups []Group, leaves func(*Pod) bool) bool {
 	floors := map[int32]*floor{} // by the priority up to which pods may be evicted
 	groups = slices.DeleteFunc(slices.Clone(groups), func(g Group) bool {
@@ -117,8 +117,8 @@ func (c *Cluster) floor(leaves func(*Pod) bool) *floor {
 	return f
 }
 
-// neverFits reports whether the pod fits on no node, however empty the nodes become. It looks at the nodes' objects, resources
-// and numbers of pods alone: more pods never make more of these.
+// neverFits reports whether the pod fits on no node, however empty the nodes become. It looks at the nodes' objects,
+// resources and numbers of pods alone: more pods never make more of these.
 func (c *Cluster) neverFits(pod *Pod, least *floor) bool {
 	c.preFilter(pod)
 	if gated(pod) || pod.wants != nil {

@@ -32,12 +32,12 @@
 //   - determinism: equal calls give equal results. Where Kueue leaves a choice to the order of a Go map, the smaller UID, then the smaller name, comes first.
 //   - an explanation for every decision, as data with reasons that are constants, and as a sentence.
 //
-// It leaves to others what is not quota: pods, nodes, job controllers, and validation of the objects (internal/api/kueue/validation).
-// Where flavors have topologies, package topology finds the domains of the pods; the engine then needs to know of nodes
-// and other pods, by SetTopology, SetNode and SetPod. Of Kueue's it does not model delayed
-// topology requests (ProvisioningRequest), admission fair sharing (LocalQueues ordered by what they have used),
-// the timeout of waitForPodsReady and MultiKueue (blockAdmission delays admissions, which are the same). Package forecast says
-// so where one of them may matter; users read of them in the guide "Will my job preempt other pods?".
+// It leaves to others what is not quota: pods, nodes, job controllers, and validation of the objects
+// (internal/api/kueue/validation). Where flavors have topologies, package topology finds the domains of the pods; the
+// engine then needs to know of nodes and other pods, by SetTopology, SetNode and SetPod. Of Kueue's it does not model
+// delayed topology requests (ProvisioningRequest), admission fair sharing (LocalQueues ordered by what they have used),
+// the timeout of waitForPodsReady and MultiKueue (blockAdmission delays admissions, which are the same). Package
+// forecast says so where one of them may matter; users read of them in the guide "Will my job preempt other pods?".
 //
 // An Engine is not safe for concurrent use; Clone gives an independent copy, and WhatIf answers without changing
 // anything.
