@@ -48,11 +48,8 @@ func (f *forecast) conclude(runs []*run) Answer {
 	f.noteUnread(a, job)
 	f.notePlannedBudgets(a)
 	f.noteOverlaps(runs)
-	for _, r := range runs {
-		if r.cut {
-			f.notes.addAbout(f.open(), TooManyChoices, "", "there are more equal choices, or orders of events, than were followed to the end (%d)", len(runs))
-			break
-		}
+	if slices.ContainsFunc(runs, func(r *run) bool { return r.cut }) {
+		f.notes.addAbout(f.open(), TooManyChoices, "", "%s", tooManyChoices(runs))
 	}
 	if slices.ContainsFunc(runs, func(r *run) bool { return len(r.lost) > 0 }) {
 		for _, text := range f.overlooked {
@@ -76,6 +73,14 @@ func (f *forecast) conclude(runs []*run) Answer {
 		return cmp.Compare(x.String(), y.String())
 	})
 	return a
+}
+
+// tooManyChoices says why runs were cut, and what may help.
+func tooManyChoices(runs []*run) string {
+	if runs[0].wasLate {
+		return "the time limit came before all equal choices, and orders of events, were followed; a longer one may help"
+	}
+	return fmt.Sprintf("there are more equal choices, or orders of events, than were followed to the end (%d)", len(runs))
 }
 
 // replacementsIn are the pods that controllers create in the place of victims, one for each controller.

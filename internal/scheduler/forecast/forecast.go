@@ -63,7 +63,7 @@ func answers(ctx context.Context, s *Snapshot, jobs []Job, numbers ...int) []Ans
 		return nil
 	}
 	all := make([]Answer, len(numbers))
-	late := func() bool { return ctx.Err() != nil }
+	late := deadlineOf(ctx)
 	for i, o := range orders(s, jobs) {
 		if i > 0 && late() {
 			for at := range all {
@@ -83,6 +83,16 @@ func answers(ctx context.Context, s *Snapshot, jobs []Job, numbers ...int) []Ans
 		}
 	}
 	return all
+}
+
+// deadlineOf reports whether it is time to stop following runs. What was followed must then be concluded in the time of
+// the context too, which takes up to a fifth of it.
+func deadlineOf(ctx context.Context) (late func() bool) {
+	last, limited := ctx.Deadline()
+	if limited {
+		last = last.Add(-time.Until(last) / 5)
+	}
+	return func() bool { return ctx.Err() != nil || limited && time.Now().After(last) }
 }
 
 // estimated adds an estimated time to the answer for a job that waits.

@@ -105,6 +105,13 @@ type budget struct {
 	followed int // number of runs that are followed now
 	tries    int // how often pods were tried in all runs
 	late     func() bool
+	wasLate  bool // late was true before all runs came to their end
+}
+
+// isLate reports whether the time is up.
+func (b *budget) isLate() bool {
+	b.wasLate = b.wasLate || b.late()
+	return b.wasLate
 }
 
 // maxTries bounds how often pods are tried in all runs before no more of them split: at most some five seconds of work.
@@ -112,7 +119,7 @@ const maxTries = 50_000
 
 // room is the number of runs into which one may split, itself included.
 func (b *budget) room() int {
-	if b.tries > maxTries || b.late() {
+	if b.tries > maxTries || b.isLate() {
 		return 1
 	}
 	return max(b.most-b.followed+1, 1)
@@ -179,7 +186,7 @@ func (r *run) drop() { r.followed-- }
 
 // inTime are the runs to follow: when it is late one of them, which keeps the victims of the others as possible ones.
 func (s splitter) inTime(runs []*run) []*run {
-	if len(runs) < 2 || !s.late() {
+	if len(runs) < 2 || !s.isLate() {
 		return runs
 	}
 	one := runs[0]
