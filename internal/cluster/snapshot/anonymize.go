@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -19,9 +20,10 @@ import (
 
 // names replaces the words of names, labels and whatever else is text in the objects of a cluster. Equal words become
 // equal ones, so that references, selectors and names that are made of others ("web-7d4f-x", of ReplicaSet "web-7d4f")
-// stay what they are. So does the order of names, which may decide ties, but for words in kept and long numbers. What
-// stays as it is: times, amounts, names of resources, enumerations, keys of public projects, the words in kept, and
-// numbers of up to three digits, as those of the pods of a Job. The name of a node, a UID and an IP address are words.
+// stay what they are. So does the order of names, which may decide ties, but for words in kept. A long number is replaced
+// by a number, in their order, which operators Gt and Lt of labels compare. What stays as it is: times, amounts, names of
+// resources, enumerations, keys of public projects, the words in kept, and numbers of up to three digits, as those of the
+// pods of a Job. The name of a node, a UID and an IP address are words.
 type names struct {
 	whole map[string]bool // words with separators: nodes and UIDs
 	words map[string]string
@@ -39,7 +41,13 @@ var versionWord = regexp.MustCompile(`^v[0-9]+$`)
 // word matches a number, or a word, which may contain digits but does not begin with one.
 var word = regexp.MustCompile(`[0-9]+|[^\x00-@\[-` + "`" + `{-\x7f][^\x00-/:-@\[-` + "`" + `{-\x7f]*`)
 
-const longestNumber = 3
+// number matches a number as labels have them.
+var number = regexp.MustCompile(`^[1-9][0-9]*$`)
+
+const (
+	longestNumber = 3          // digits of numbers that stay as they are
+	firstNumber   = 10_000_001 // of those that take the place of longer ones
+)
 
 // namesOf replaces the words of objects.
 func namesOf(objects []cluster.Object) *names {
@@ -62,11 +70,24 @@ func namesOf(objects []cluster.Object) *names {
 	for _, object := range objects {
 		visitTexts(reflect.ValueOf(object), "", collect)
 	}
-	width := max(4, len(fmt.Sprint(len(found))))
-	for i, word := range slices.Sorted(maps.Keys(found)) {
-		n.words[word] = fmt.Sprintf("x%0*d", width, i+1)
-	}
+	n.number(slices.Sorted(maps.Keys(found)))
 	return n
+}
+
+// number sets the replacements of words, which are sorted.
+func (n *names) number(found []string) {
+	width := max(4, len(fmt.Sprint(len(found))))
+	var numbers []string
+	for i, word := range found {
+		n.words[word] = fmt.Sprintf("x%0*d", width, i+1)
+		if number.MatchString(word) {
+			numbers = append(numbers, word)
+		}
+	}
+	slices.SortFunc(numbers, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
+	for i, word := range numbers {
+		n.words[word] = fmt.Sprint(firstNumber + i)
+	}
 }
 
 // rename replaces the words in objects of which namesOf was made.
@@ -100,8 +121,8 @@ func (n *names) replace(text string, of func(word string) string) string {
 		}
 	}
 	return word.ReplaceAllStringFunc(text, func(word string) string {
-		number := unicode.IsDigit(rune(word[0]))
-		if kept[word] || versionWord.MatchString(word) || number && len(word) <= longestNumber {
+		isNumber := unicode.IsDigit(rune(word[0]))
+		if kept[word] || versionWord.MatchString(word) || isNumber && len(word) <= longestNumber {
 			return word
 		}
 		return of(word)
@@ -139,7 +160,11 @@ func visitTexts(v reflect.Value, field string, change func(string) string) {
 	case reflect.Map:
 		visitMap(v, change)
 	case reflect.String:
-		if !terms[field] {
+		switch {
+		case terms[field]:
+		case field == "ExtendedResourceName": // of a DeviceClass; requests have it as a ResourceName
+			v.SetString(resourceName(v.String(), change))
+		default:
 			v.SetString(textOf(v, change))
 		}
 	}

@@ -22,6 +22,6 @@ func Anonymized(s *forecast.Snapshot, others ...cluster.Object) (text []byte, ba
 	var out bytes.Buffer
 	err = write(&out, objects)
 	return out.Bytes(), func(text string) string {
-		return regexp.MustCompile(`x[0-9]{4,}`).ReplaceAllStringFunc(text, func(word string) string { return was[word] })
+		return regexp.MustCompile(`x[0-9]{4,}|\b100000[0-9]{2}\b`).ReplaceAllStringFunc(text, func(word string) string { return was[word] })
 	}, err
 }

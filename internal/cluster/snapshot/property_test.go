@@ -12,6 +12,9 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -54,6 +57,10 @@ func drawSituation(t *rapid.T) *situation {
 		AsOf: forecasttest.AsOf, Version: "v1.37.1", Jobs: map[types.NamespacedName]forecast.TrainingJob{},
 		Namespaces: []*corev1.Namespace{{ObjectMeta: metav1.ObjectMeta{Name: "default", Labels: map[string]string{"team": "acme"}}}},
 	}}
+	s.Storage.Classes = []*storagev1.StorageClass{{
+		ObjectMeta: metav1.ObjectMeta{Name: "acme-fast"}, Provisioner: "csi.acme.example",
+		Parameters: map[string]string{"key": "hunter2"}, MountOptions: []string{"password=hunter2"},
+	}}
 	s.PriorityClasses = append(s.PriorityClasses, forecasttest.Class("acme-low", 1000), forecasttest.Class("acme-high", 1000000))
 	for range 1 + s.upTo(1, "nodes") {
 		s.node()
@@ -85,10 +92,31 @@ func (s *situation) node() {
 	if s.yes("tainted") {
 		node.Spec.Taints = []corev1.Taint{{Key: "acme.example/team", Value: "Research", Effect: corev1.TaintEffectNoSchedule}}
 	}
+	node.Labels["acme.example/memory"] = one(s, "memory", "512", "81920", "491520")
+	if s.yes("has devices") {
+		s.devices(node.Name)
+	}
 	if s.yes("has an image") {
 		node.Status.Images = []corev1.ContainerImage{{Names: []string{"registry.acme.example/train:latest"}, SizeBytes: 900 << 20}}
 	}
 	s.Nodes = append(s.Nodes, node)
+}
+
+// devices adds two devices of a node, of a class with a resource of its own.
+func (s *situation) devices(node string) {
+	if len(s.Devices.Classes) == 0 {
+		s.Devices.Classes = []*resourcev1.DeviceClass{{
+			ObjectMeta: metav1.ObjectMeta{Name: "acme-gaudi"},
+			Spec:       resourcev1.DeviceClassSpec{ExtendedResourceName: new("habana.ai/gaudi")},
+		}}
+	}
+	s.Devices.Slices = append(s.Devices.Slices, &resourcev1.ResourceSlice{
+		ObjectMeta: metav1.ObjectMeta{Name: node + "-devices"},
+		Spec: resourcev1.ResourceSliceSpec{
+			Driver: "gaudi.acme.example", NodeName: &node, Pool: resourcev1.ResourcePool{Name: node, ResourceSliceCount: 1},
+			Devices: []resourcev1.Device{{Name: "acme-0"}, {Name: "acme-1"}},
+		},
+	})
 }
 
 // owner adds an object with pods.
@@ -139,7 +167,8 @@ func (s *situation) pod(name string) *corev1.Pod {
 		node = s.Nodes[s.upTo(len(s.Nodes)-1, "node")].Name
 	}
 	pod := forecasttest.Pod(name, node, one(s, "request", "1", "2"), one(s, "priority", int32(0), 1000, 1000000), s.upTo(9, "since"))
-	pod.Annotations = map[string]string{"acme.example/owner": "Ada", corev1.LastAppliedConfigAnnotation: "{}"}
+	pod.Annotations = map[string]string{"acme.example/owner": "Ada", corev1.LastAppliedConfigAnnotation: "{}", "kubernetes.io/change-cause": "set PASSWORD=hunter2"}
+	pod.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: "csi.acme.example", VolumeAttributes: map[string]string{"password": "hunter2"}}}}}
 	pod.Spec.Containers[0].Image, pod.Spec.Containers[0].Command = "registry.acme.example/train", []string{"train", "--secret"}
 	pod.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "PASSWORD", Value: "hunter2"}}
 	if s.yes("keeps others off") {
@@ -188,6 +217,15 @@ func (s *situation) job(name string) *batchv1.Job {
 	}
 	if s.yes("selects nodes") {
 		template.Spec.NodeSelector = map[string]string{"acme.example/disk": "HDD"}
+	}
+	if s.yes("wants memory") {
+		template.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+			MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "acme.example/memory", Operator: corev1.NodeSelectorOpGt, Values: []string{"40000"}}},
+		}}}}}
+	}
+	if s.yes("wants a device") {
+		template.Spec.Containers[0].Resources.Limits = corev1.ResourceList{"habana.ai/gaudi": resource.MustParse("1")}
+		template.Spec.Containers[0].Resources.Requests["habana.ai/gaudi"] = resource.MustParse("1")
 	}
 	if s.yes("tolerates") {
 		template.Spec.Tolerations = []corev1.Toleration{{Key: "acme.example/team", Operator: corev1.TolerationOpEqual, Value: "Research"}}
@@ -262,7 +300,7 @@ func TestAForecastFromAnAnonymizedFileDiffersInNamesAlone(t *testing.T) {
 		if back(got) != want {
 			t.Fatalf("from the cluster:\n%s\nfrom the anonymized file:\n%s\nwith the names put back:\n%s\n%s", want, got, back(got), file)
 		}
-		for _, word := range []string{"acme", "shop", "ssd", "HDD", "Research", "47110", "7d4f9", "eu-1", "racks", "user-queue", "any"} {
+		for _, word := range []string{"acme", "shop", "ssd", "HDD", "Research", "47110", "81920", "40000", "7d4f9", "eu-1", "racks", "user-queue", "any"} {
 			if bytes.Contains(file, []byte(word)) {
 				t.Fatalf("%s is in the file:\n%s", word, file)
 			}

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -21,7 +22,8 @@ var unread = map[string]bool{
 	"HostAliases": true, "DNSConfig": true, "ImageID": true, "ContainerID": true, "State": true, "LastTerminationState": true,
 	"HostIPs": true, "PodIP": true, "PodIPs": true, "Addresses": true, "NodeInfo": true, "PodCIDR": true, "PodCIDRs": true,
 	"ProviderID": true, "ClusterIP": true, "ClusterIPs": true, "ExternalIPs": true, "LoadBalancer": true,
-	"ClientConfig": true, // of webhooks
+	"ClientConfig":     true,                                                            // of webhooks
+	"VolumeAttributes": true, "Parameters": true, "MountOptions": true, "Options": true, // of drivers, which may be credentials
 }
 
 // strip empties the fields of an object that no forecast reads. A ConfigMap has what forecasts read only.
@@ -31,13 +33,18 @@ func strip(object cluster.Object) {
 	}
 }
 
-// stripAnnotations drops those that are not of public projects.
+// readAnnotations are the domains of the annotations that forecasts read. Others may be anything: the change-cause of a
+// Deployment, which its ReplicaSets have too, is a command line.
+var readAnnotations = words(`kueue.x-k8s.io jobset.sigs.k8s.io leaderworkerset.sigs.k8s.io batch.kubernetes.io resource.kubernetes.io
+	pv.kubernetes.io volume.kubernetes.io volume.beta.kubernetes.io storageclass.kubernetes.io storageclass.beta.kubernetes.io
+	elastic-training.github.io`)
+
+// stripAnnotations drops those that no forecast reads.
 func stripAnnotations(of *metav1.ObjectMeta) {
-	for key := range of.Annotations {
-		if !isPublic(key) || key == corev1.LastAppliedConfigAnnotation {
-			delete(of.Annotations, key)
-		}
-	}
+	maps.DeleteFunc(of.Annotations, func(key, _ string) bool {
+		domain, _, _ := strings.Cut(key, "/")
+		return !readAnnotations[domain]
+	})
 }
 
 func stripFields(v reflect.Value) {

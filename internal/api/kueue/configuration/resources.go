@@ -12,9 +12,8 @@ import (
 type Resources struct {
 	QuotaCheckStrategy string `json:"quotaCheckStrategy,omitempty"`
 	// ExcludeResourcePrefixes begin the names of resources that do not count.
-	ExcludeResourcePrefixes []string             `json:"excludeResourcePrefixes,omitempty"`
-	Transformations         []Transformation     `json:"transformations,omitempty"`
-	DeviceClassMappings     []DeviceClassMapping `json:"deviceClassMappings,omitempty"`
+	ExcludeResourcePrefixes []string         `json:"excludeResourcePrefixes,omitempty"`
+	Transformations         []Transformation `json:"transformations,omitempty"`
 }
 
 // Transformation makes other resources of a requested one.
@@ -26,12 +25,6 @@ type Transformation struct {
 	MultiplyBy corev1.ResourceName `json:"multiplyBy,omitempty"`
 	// Outputs are the amounts for one unit of the input.
 	Outputs corev1.ResourceList `json:"outputs,omitempty"`
-}
-
-// DeviceClassMapping counts devices of some classes as a resource.
-type DeviceClassMapping struct {
-	Name             corev1.ResourceName   `json:"name"`
-	DeviceClassNames []corev1.ResourceName `json:"deviceClassNames,omitempty"`
 }
 
 // Count returns what counts of a pod's requests (Kueue's pkg/workload, dropExcludedResources and
