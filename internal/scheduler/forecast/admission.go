@@ -144,7 +144,7 @@ func (q *queues) forget(gone func(*kueue.Workload) bool) {
 
 // admit submits a part to its queue, and keeps the decision. Without its class Kueue makes no Workload.
 func (q *queues) admit(number int, job Job, part Part, priority int32) admission {
-	if _, known := q.classes[part.Class]; part.Class != "" && !known && !q.snapshot.Open {
+	if _, known := q.classes[part.Class]; part.Class != "" && !known && !q.snapshot.mayHave(QueueClasses) {
 		return admission{outside: true, why: fmt.Sprintf("WorkloadPriorityClass %s does not exist, and without it Kueue creates no Workload", part.Class)}
 	}
 	w, sets := q.workload(job, part, priority)
@@ -308,7 +308,7 @@ func (q *queues) workload(job Job, part Part, priority int32) (quota.Workload, [
 		if value, found := q.classes[part.Class]; found {
 			priority = value
 		} else {
-			q.notes.add(MissingClass, "WorkloadPriorityClass "+part.Class, "WorkloadPriorityClass %s is not there: %s counts with the priority of its pods", part.Class, job)
+			q.notes.add(MissingClass, "WorkloadPriorityClass "+part.Class, "WorkloadPriorityClass %s is not known: %s counts with the priority of its pods", part.Class, job)
 		}
 	}
 	w := quota.Workload{

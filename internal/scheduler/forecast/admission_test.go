@@ -385,3 +385,28 @@ func TestAJobWhoseClassIsMissingWaitsWithoutAWorkload(t *testing.T) {
 		t.Errorf("others may create the class first: %v", answer.Approximate)
 	}
 }
+
+func TestAClassThatCouldNotBeReadMayExist(t *testing.T) {
+	task, err := forecast.OfTask(forecasttest.Task("new", "user-queue", "nope", "1", 1), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	classed := jobNamed(t, "new", "1")
+	classed.Stages[0][0].Pods[0].Spec.PriorityClassName = "nope"
+	for kind, c := range map[forecast.Kind]struct {
+		on  *forecast.Snapshot
+		job forecast.Job
+	}{
+		forecast.QueueClasses:    {team(nil), task},
+		forecast.PriorityClasses: {oneNode("4"), classed},
+	} {
+		if answer := forecast.Run(t.Context(), c.on, nil, c.job); answer.Outcome == forecast.Fits {
+			t.Errorf("%s: where it could be read, the class does not exist:\n%s", kind, answer.Text())
+		}
+		c.on.Unread = []forecast.Unread{{Kind: kind, Verb: "list it"}}
+		answer := forecast.Run(t.Context(), c.on, nil, c.job)
+		if answer.Outcome != forecast.Fits || answer.Claims().Outcome.Certain || len(reasonsWith(answer, forecast.MissingClass)) != 1 {
+			t.Errorf("%s: where it could not be read:\n%s", kind, answer.Text())
+		}
+	}
+}

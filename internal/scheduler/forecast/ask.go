@@ -188,16 +188,13 @@ func (f *forecast) withPresent(pod Pod) *corev1.Pod {
 	if f.snapshot.RuntimeClasses == nil && object.Spec.RuntimeClassName != nil {
 		f.notes.add(NotAllRead, "RuntimeClass "+*object.Spec.RuntimeClassName, "RuntimeClass %s could not be read: it may add an overhead and a node selector", *object.Spec.RuntimeClassName)
 	}
-	if !f.snapshot.Open {
-		return &object
-	}
-	if name := object.Spec.PriorityClassName; !f.apiServer.HasPriorityClass(name) {
-		f.notes.add(MissingClass, "PriorityClass "+name, "PriorityClass %s is not there: its pods count with priority 0, and could not be made", name)
+	if name := object.Spec.PriorityClassName; f.snapshot.mayHave(PriorityClasses) && !f.apiServer.HasPriorityClass(name) {
+		f.notes.add(MissingClass, "PriorityClass "+name, "PriorityClass %s is not known: its pods count with priority 0, and cannot be created without it", name)
 		object.Spec.PriorityClassName = ""
 		object.Spec.Priority = new(int32)
 	}
-	if name := object.Spec.RuntimeClassName; name != nil && !f.apiServer.HasRuntimeClass(*name) {
-		f.notes.add(MissingClass, "RuntimeClass "+*name, "RuntimeClass %s is not there: its pods could not be made", *name)
+	if name := object.Spec.RuntimeClassName; f.snapshot.Open && name != nil && !f.apiServer.HasRuntimeClass(*name) {
+		f.notes.add(MissingClass, "RuntimeClass "+*name, "RuntimeClass %s is not known: its pods cannot be created without it", *name)
 		object.Spec.RuntimeClassName = nil
 	}
 	return &object

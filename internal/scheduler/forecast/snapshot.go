@@ -216,3 +216,9 @@ func (s *Snapshot) TrainingJobs() []types.NamespacedName {
 	}
 	return slices.SortedFunc(maps.Keys(found), func(a, b types.NamespacedName) int { return cmp.Compare(a.String(), b.String()) })
 }
+
+// mayHave reports whether there may be objects of a kind that the snapshot does not have: others of the plan, or those
+// that could not be read.
+func (s *Snapshot) mayHave(kind Kind) bool {
+	return s.Open || slices.ContainsFunc(s.Unread, func(u Unread) bool { return u.Kind == kind })
+}
