@@ -169,7 +169,7 @@ func configAttributes() map[string]schema.Attribute {
 			Optional:            true,
 		},
 		"forecast_timeout": schema.StringAttribute{
-			MarkdownDescription: "Time limit for all forecasts of a plan together, for reading the cluster and for computing; `10s` by default. A forecast that is cut short says which of its statements are uncertain for that.",
+			MarkdownDescription: "Time limit for all forecasts of a plan together, for reading the cluster and for computing; `10s` by default. A forecast that runs out of time says which of its claims are uncertain.",
 			Optional:            true,
 		},
 	}

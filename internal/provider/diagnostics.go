@@ -61,7 +61,7 @@ func (s subject) explain(diags *diag.Diagnostics, err error) {
 		return
 	}
 	if isOfNamespace(err) {
-		diags.AddAttributeError(path.Root("namespace"), summary, "namespace: "+detail)
+		diags.AddAttributeError(path.Root("namespace"), summary, "namespace: "+detail+" Create it first. "+dependOnNamespace+".")
 		return
 	}
 	if said := refusalOf(err); said != nil {
@@ -77,12 +77,15 @@ func (s subject) explain(diags *diag.Diagnostics, err error) {
 // refusalOf is what the API server says of an object that it, a policy or a webhook refuses; nil for other errors.
 func refusalOf(err error) *metav1.Status {
 	var status apierrors.APIStatus
-	if !errors.As(err, &status) || !apierrors.IsInvalid(err) && !strings.Contains(err.Error(), "denied the request") {
+	if !errors.As(err, &status) || !apierrors.IsInvalid(err) && !denied.MatchString(err.Error()) {
 		return nil
 	}
 	said := status.Status()
 	return &said
 }
+
+// denied matches what a webhook or a policy says, whichever reason a policy gives.
+var denied = regexp.MustCompile(`denied (the )?request`)
 
 // isOfNamespace holds when the namespace of an object is not there.
 func isOfNamespace(err error) bool {

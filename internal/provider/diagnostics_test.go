@@ -69,7 +69,7 @@ func TestExplainPointsAndOffers(t *testing.T) {
 		var diags diag.Diagnostics
 		s.explain(&diags, around(apierrors.NewNotFound(apischema.GroupResource{Resource: "namespaces"}, "team-a")))
 		located, ok := diags[0].(interface{ Path() path.Path })
-		if !ok || !located.Path().Equal(path.Root("namespace")) {
+		if !ok || !located.Path().Equal(path.Root("namespace")) || !strings.Contains(diags[0].Detail(), "make the resource depend on it") {
 			t.Errorf("got %v", diags)
 		}
 	})
@@ -80,6 +80,16 @@ func TestExplainPointsAndOffers(t *testing.T) {
 		s.explain(&diags, around(refused))
 		located, ok := diags[0].(interface{ Path() path.Path })
 		if !ok || !located.Path().Equal(path.Root("description")) || !strings.Contains(diags[0].Detail(), `[description: Invalid value: "x", spec.other: Forbidden]`) {
+			t.Errorf("got %v", diags)
+		}
+	})
+	t.Run("so is a policy's, whichever reason it gives", func(t *testing.T) {
+		var diags diag.Diagnostics
+		refused := apierrors.NewForbidden(apischema.GroupResource{}, "", nil)
+		refused.ErrStatus.Message = `ValidatingAdmissionPolicy 'p' with binding 'b' denied request: spec.description is missing`
+		s.explain(&diags, around(refused))
+		located, ok := diags[0].(interface{ Path() path.Path })
+		if !ok || !located.Path().Equal(path.Root("description")) {
 			t.Errorf("got %v", diags)
 		}
 	})

@@ -68,13 +68,17 @@ func (s *sharedRead[T]) get(read func() (T, error)) (T, error) {
 	return s.value, s.err
 }
 
-// errLate is the cause of a context that ended because a forecast may take no longer.
-var errLate = lateError{}
-
 // lateError is the error of requests that were not answered within forecast_timeout.
-type lateError struct{}
+type lateError string
 
-func (lateError) Error() string { return "the cluster did not respond within forecast_timeout" }
+const (
+	// errLate is the cause of a context that ended because a forecast may take no longer.
+	errLate lateError = "the cluster did not respond within forecast_timeout; raise it, or check the connection"
+	// errSpent says that the cluster had next to no time to respond.
+	errSpent lateError = "earlier forecasts of this plan used up forecast_timeout; raise it"
+)
+
+func (e lateError) Error() string { return string(e) }
 
 // Is makes errors.Is find context.DeadlineExceeded.
 func (lateError) Is(target error) bool { return target == context.DeadlineExceeded }
@@ -275,13 +279,23 @@ func patiently[T any](ctx context.Context, c *connection, client *cluster.Client
 	}
 	ctx, done := c.forecasts.withTimeBudget(ctx)
 	defer done()
+	enough := c.forecasts.hasTime(ctx)
 	if value, err = read(ctx, client); err == nil {
 		return value, nil
+	}
+	if !enough && ctx.Err() != nil {
+		return value, errSpent // which says nothing about the cluster
 	}
 	if isUnreachable(err) {
 		c.planned.markUnreachable()
 	}
 	return value, unread(ctx, err)
+}
+
+// hasTime reports whether the cluster has time to respond before a context ends, unless it is unreachable.
+func (f *forecasts) hasTime(ctx context.Context) bool {
+	end, _ := ctx.Deadline()
+	return time.Until(end) > min(lookTimeout, f.timeout)/2
 }
 
 // unread is the reason why the cluster was not read.

@@ -137,7 +137,7 @@ func forecastAnswerOf(ctx context.Context, a forecast.Answer) (forecastAnswerMod
 		AsOf: types.StringValue(a.AsOf.UTC().Format(time.RFC3339)), Outcome: types.StringValue(string(a.Outcome)), Fits: types.BoolValue(a.Outcome == forecast.Fits),
 		Summary: types.StringValue(a.Summary()), Text: types.StringValue(a.Text()), QueuePosition: types.Int64Null(),
 		Assumed: list(types.StringType, notNil(a.Assumed)), Reasons: list(types.StringType, notNil(a.Reasons())), Approximate: list(types.StringType, forecast.Texts(a.Approximate)),
-		Codes:  list(types.StringType, notNil(a.Unaccepted())),
+		Codes:  list(types.StringType, codeTexts(a.Codes())),
 		Starts: list(startType, starts), Victims: list(victimType, victims),
 	}
 	claims, more := types.ObjectValueFrom(ctx, claimTypes, claimsOf(a))
@@ -153,14 +153,18 @@ func forecastAnswerOf(ctx context.Context, a forecast.Answer) (forecastAnswerMod
 	return model, diags
 }
 
+func codeTexts(codes []forecast.ReasonCode) []string {
+	texts := make([]string, 0, len(codes))
+	for _, code := range codes {
+		texts = append(texts, string(code))
+	}
+	return texts
+}
+
 func claimsOf(a forecast.Answer) claimsModel {
 	claims := a.Claims()
 	certainty := func(of forecast.Certainty) certaintyModel {
-		reasons := []string{}
-		for _, code := range of.Reasons {
-			reasons = append(reasons, string(code))
-		}
-		return certaintyModel{types.BoolValue(of.Certain), reasons}
+		return certaintyModel{types.BoolValue(of.Certain), codeTexts(of.Reasons)}
 	}
 	integer := func(n int) types.Int64 { return types.Int64Value(int64(n)) }
 	e := claims.Evictions

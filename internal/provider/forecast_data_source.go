@@ -102,11 +102,11 @@ func (d *forecastData) Schema(_ context.Context, _ datasource.SchemaRequest, res
 			"expected_latest":   readText("End of that interval, in RFC 3339; null if `expected_at` is."),
 			"assumed_jobs":      readTexts("Jobs of the same plan or file that were assumed to be applied before it, or together with it."),
 			"reasons":           readTexts("Why pods of the job wait or never run."),
-			"approximate":       readTexts("Reasons why the forecast is approximate and may be wrong."),
+			"approximate":       readTexts("What could not be determined. `claims` has the claims that are uncertain for each reason."),
 			"approximate_codes": readTexts("The codes of these reasons, each once."),
-			"certain":           readBoolean("True if the outcome and the evictions are certain, or uncertain only for reasons in `accepted_reasons`; null if no forecast was possible. `claims` has the other statements."),
-			"claims": readObject("How certain each statement of the forecast is: certain means that what happens is what the forecast says, or one of the alternatives that it names, as long as the cluster does not change.", map[string]schema.Attribute{
-				"outcome":   readObject("`outcome`.", certaintyAttributes()),
+			"certain":           readBoolean("True if the outcome and the evictions are certain, or uncertain only for reasons in `accepted_reasons`; null if no forecast was possible. `claims` has the others."),
+			"claims": readObject("How certain each claim of the forecast is: certain means that what happens is what the forecast says, or one of the alternatives that it names, as long as the cluster does not change.", map[string]schema.Attribute{
+				"outcome":   readObject("Whether the job fits, preempts, waits or can never run.", certaintyAttributes()),
 				"evictions": readObject("Which pods and workloads of others stop for the job, and what becomes of them.", evictedAttributes()),
 				"placement": readObject("The nodes of its pods.", certaintyAttributes()),
 				"start":     readObject("When its pods start, and which pods must terminate first.", certaintyAttributes()),
@@ -137,7 +137,7 @@ func (d *forecastData) Schema(_ context.Context, _ datasource.SchemaRequest, res
 
 func certaintyAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"certain": readBoolean("Whether the statement is certain."),
+		"certain": readBoolean("Whether the claim is certain."),
 		"reasons": readTexts("Codes of the reasons why it is not."),
 	}
 }
@@ -146,7 +146,7 @@ func evictedAttributes() map[string]schema.Attribute {
 	attributes := certaintyAttributes()
 	attributes["min_pods"] = readInteger("The smallest number of pods of others that stop.")
 	attributes["max_pods"] = readInteger("The largest number of them.")
-	attributes["highest_priority"] = readInteger("The highest priority among them, candidates included; null if none stops.")
+	attributes["highest_priority"] = readInteger("The highest priority among them, candidates included: of a workload, its priority in Kueue; null if none stops.")
 	attributes["choice"] = readObject("The pods among which the scheduler chooses; null if it has no choice.", map[string]schema.Attribute{
 		"min": readInteger("The smallest number of pods that it takes."),
 		"max": readInteger("The largest number of them."),

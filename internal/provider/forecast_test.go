@@ -197,6 +197,16 @@ func TestAGateRefusesEvictionsOnly(t *testing.T) {
 	ofOne(t, c.forecast(t.Context(), job, ""), diag.SeverityError, "big can never run", "it can never run")
 }
 
+func TestAClusterThatHadNoTimeToRespondIsNotUnreachable(t *testing.T) {
+	s := newAPIServer(t)
+	c := planning(s.URL, forecastError, patience.Medium)
+	c.forecasts.spent = patience.Medium // by computing
+	ofOne(t, c.forecast(t.Context(), trainingJobNamed(t, "big", "high"), ""), diag.SeverityError, "earlier forecasts of this plan used up forecast_timeout")
+	if c.planned.isUnreachable() {
+		t.Error("the cluster was not asked, and counts as unreachable")
+	}
+}
+
 func TestWhereNoForecastCanBeMade(t *testing.T) {
 	hanging := make(chan struct{})
 	t.Cleanup(func() { close(hanging) })

@@ -44,10 +44,12 @@ func (c *connection) checkNamespace(ctx context.Context, namespace, what string)
 	}
 	diags.AddAttributeWarning(path.Root("namespace"), fmt.Sprintf("Namespace %s does not exist", namespace), fmt.Sprintf(
 		"namespace is %q, which does not exist in the cluster at %s; without it, the %s cannot be created. "+
-			"If this configuration creates the namespace, make the resource depend on it; a provider cannot see depends_on or the target of a reference, so this warning appears before the first apply anyway. "+
+			dependOnNamespace+"; a provider cannot see depends_on or the target of a reference, so this warning appears before the first apply anyway. "+
 			"It does not appear if you use the id, such as kubernetes_namespace_v1.NAME.id.", namespace, client.Host(), what))
 	return diags
 }
+
+const dependOnNamespace = "If this configuration creates the namespace, make the resource depend on it"
 
 // isFirst reports whether there was no warning about an object yet in this plan, and notes that there is one now.
 func (p *planned) isFirst(object reference) bool {

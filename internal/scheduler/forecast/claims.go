@@ -108,8 +108,8 @@ func (a Answer) Claims() Claims {
 	return claims
 }
 
-// Certain reports whether all of some claims are certain.
-func (a Answer) Certain(of Claim) bool { return len(a.codes(of)) == 0 }
+// Codes are those of all reasons, each once.
+func (a Answer) Codes() []ReasonCode { return a.codes(everyClaim) }
 
 func (a Answer) certainty(of Claim) Certainty {
 	codes := a.codes(of)

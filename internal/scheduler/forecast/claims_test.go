@@ -74,6 +74,9 @@ func TestAReasonConcernsTheClaimsThatItUndermines(t *testing.T) {
 	if codes := answer.Unaccepted(); !slices.Equal(codes, []string{string(forecast.NotModelled)}) {
 		t.Errorf("a gate objects to %q", codes)
 	}
+	if codes := answer.Codes(); !slices.Equal(codes, []forecast.ReasonCode{forecast.MayGrow, forecast.TooManyChoices, forecast.NotModelled}) {
+		t.Errorf("of the three reasons the codes are %q", codes)
+	}
 }
 
 func TestEvictionsThatAreDrawnAreCounted(t *testing.T) {
