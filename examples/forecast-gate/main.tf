@@ -13,7 +13,7 @@ provider "elastic" {
   forecast    = "error" # "warn" only warns
 
   # Reasons for which an approximate forecast passes this gate.
-  forecast_accepted_reasons = ["too-many-choices", "autoscaler"]
+  forecast_accepted_reasons = ["too-many-choices"]
 }
 
 resource "elastic_training_job" "nightly" {

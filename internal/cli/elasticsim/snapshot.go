@@ -27,19 +27,21 @@ func newSnapshot() *cobra.Command {
 		Use:   "snapshot -o FILE",
 		Short: "Write what forecasts read of a cluster to a file",
 		Long: `Read a cluster and write what forecasts need to know of it to a file, from which
-"elastic-sim forecast --snapshot FILE" and the data source elastic_forecast make the
-same forecasts without the cluster: in CI, later, or in a bug report. It needs the
+"elastic-sim forecast --snapshot FILE" and the data source elastic_forecast make
+forecasts without the cluster: in CI, later, or in a bug report. From a file no dry run
+is made, and TrainingRuntimes are not in it: put them into the job file. It needs the
 permissions of a forecast (ClusterRole elastic-forecaster), and changes nothing.
 
 The file is a list of Kubernetes objects in JSON, one a line, compressed if its name
 ends in .gz. It has no Secrets, and of ConfigMaps only Kueue's configuration and the
-progress of training jobs. Environments, commands, probes and annotations that no
-forecast reads are left out.
+progress of training jobs. Environments, commands, probes, parameters of volume
+drivers, and annotations that no forecast reads are left out.
 
 With --anonymize names, images and the values of labels are replaced as well, equal
-words by equal ones. What remains are amounts, times, priorities, names of resources,
-labels' keys of public projects, and numbers of up to three digits in names. A job file
-for such a snapshot uses the replaced names of classes, queues and labels.`,
+words by equal ones, and long numbers by others in the same order. What remains are
+amounts, times, priorities, names of resources, labels' keys of public projects, and
+numbers of up to three digits. A job file for such a snapshot uses the replaced names of
+classes, queues and labels.`,
 		Example: `  elastic-sim snapshot -o cluster.json.gz
   elastic-sim snapshot -o - --anonymize --context production | less
   elastic-sim forecast --snapshot cluster.json.gz -f job.yaml`,

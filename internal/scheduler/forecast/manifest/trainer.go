@@ -110,7 +110,7 @@ func (s *Set) runtimeOf(namespace string, spec trainJobSpec) (*trainingRuntimeSp
 	if object == nil && s.given.Runtime != nil {
 		var err error
 		if object, err = s.given.Runtime(key.kind, key.namespace, key.name); err != nil {
-			return nil, fmt.Errorf("%s %s is not in the file, and could not be read from the cluster: %w", key.kind, key.name, err)
+			return nil, fmt.Errorf("%s %s is not in the job file, and could not be read: %w", key.kind, key.name, err)
 		}
 	}
 	if object == nil {
