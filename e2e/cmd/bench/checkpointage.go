@@ -15,7 +15,7 @@ import (
 // than the choice of a victim does.
 const victimsScenario = `
 name: victims
-nodes: [{name: all, count: 1, allocatable: {cpu: 1M, memory: 1P, nvidia.com/gpu: 1M, alibabacloud.com/gpu-milli: 1G, pods: 1M}}]
+nodes: [{name: all, count: 1, allocatable: {cpu: 1M, memory: 1P, %s, pods: 1M}}]
 resourceFlavors: [{name: all}]
 clusterQueues:
   - name: all
@@ -33,21 +33,22 @@ type amount struct {
 	n        int64
 }
 
-// recording is a trace, a machine in its terms, and how many of these the queue has: so few that important jobs preempt
-// others.
+// recording is a trace, the accelerators of the node that it runs on, a machine in its terms, and how many of these the
+// queue has: so few that important jobs preempt others. The node has no other accelerators: the simulator counts work by
+// those of which there are most.
 type recording struct {
-	what, trace string
-	machine     []amount
-	machines    []int64
+	what, trace, accelerators string
+	machine                   []amount
+	machines                  []int64
 }
 
 // recordingOf is one of Alibaba's in a file, or else one that is drawn.
 func recordingOf(path string) recording {
 	if path == "" {
-		return recording{"drawn like Philly's", "format: synthetic, limit: 2000", []amount{{"nvidia.com/gpu", 8}}, []int64{80}}
+		return recording{"drawn like Philly's", "format: synthetic, limit: 2000", "nvidia.com/gpu: 1M", []amount{{"nvidia.com/gpu", 8}}, []int64{80}}
 	}
 	return recording{
-		"Alibaba's of 2023", fmt.Sprintf("format: alibaba-gpu-v2023, jobs: %q", path),
+		"Alibaba's of 2023", fmt.Sprintf("format: alibaba-gpu-v2023, jobs: %q", path), "alibabacloud.com/gpu-milli: 1G",
 		[]amount{{"cpu", 128}, {"memory", 768 << 30}, {"alibabacloud.com/gpu-milli", 8000}},
 		[]int64{6, 7},
 	}
@@ -59,7 +60,7 @@ func (r recording) scenario(machines int64, seed uint64) (*scenariofile.Scenario
 	for _, a := range r.machine {
 		names, quotas = append(names, a.resource), append(quotas, fmt.Sprintf(`{name: %s, nominalQuota: "%d"}`, a.resource, machines*a.n))
 	}
-	s, err := scenariofile.Parse("victims.yaml", fmt.Appendf(nil, victimsScenario, strings.Join(names, ", "), strings.Join(quotas, ", "), r.trace))
+	s, err := scenariofile.Parse("victims.yaml", fmt.Appendf(nil, victimsScenario, r.accelerators, strings.Join(names, ", "), strings.Join(quotas, ", "), r.trace))
 	if err != nil {
 		return nil, err
 	}
@@ -104,6 +105,9 @@ func (o *outcomes) run(ctx context.Context, s *scenariofile.Scenario) error {
 		return fmt.Errorf("no work is lost in %s, so that there is nothing to compare", s.Name)
 	}
 	high := summary.Waits[0].Waiting
+	if high.Mean.Std() == 0 || high.P95.Std() == 0 {
+		return fmt.Errorf("high priority never waits in %s, so that there is nothing to compare", s.Name)
+	}
 	o.lost, o.evictions = append(o.lost, float64(summary.Lost)), append(o.evictions, float64(summary.Evictions))
 	o.mean, o.p95 = append(o.mean, high.Mean.Std().Seconds()), append(o.p95, high.P95.Std().Seconds())
 	return nil
