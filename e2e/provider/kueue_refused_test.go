@@ -112,7 +112,8 @@ func expectAtAttribute(t *testing.T, diagnostics []*tfprotov6.Diagnostic, wrong 
 	found := slices.ContainsFunc(wrong, func(field string) bool {
 		attribute := asAttribute(field)
 		last := attribute[strings.LastIndex(attribute, ".")+1:]
-		return strings.HasPrefix(attribute, at) && strings.Contains(detail, at) || strings.Contains(detail, last)
+		within := attribute == at || strings.HasPrefix(attribute, at+".") || strings.HasPrefix(attribute, at+"[")
+		return within && (strings.Contains(detail, at) || strings.Contains(detail, last))
 	})
 	if !found || at == "" || strings.Contains(detail, "spec.") {
 		t.Errorf("of %v, an error at %q:\n%s", wrong, at, detail)

@@ -310,6 +310,8 @@ func TestASentenceIsAboutTheOutermostAttributeOfItsFirstField(t *testing.T) {
 		"nominalQuota must be nil when cohortName is empty":       "flavors",
 		"invalid: spec: nodeLabels are immutable with cohortName": "node_labels",
 		"withinClusterQueue=Never":                                "preemption",
+		"invalid: spec: preemption is immutable with cohortName":  "preemption",
+		"a preemption must have a cohortName":                     "cohort_name",
 	} {
 		if got, ok := apifield.Root(attributes(), sentence); !ok || got.String() != want {
 			t.Errorf("%q is about %s, want %s", sentence, got, want)

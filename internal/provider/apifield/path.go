@@ -78,8 +78,14 @@ func InAttributes(attributes map[string]schema.Attribute, sentence string) strin
 	})
 }
 
+// subject matches a field that a rule begins with, which may be one word.
+var subject = regexp.MustCompile(`(?:^|: )([a-zA-Z]+) (?:is|are|must) `)
+
 // Root is the outermost attribute of the first field that a sentence of the API's names, and whether it names one.
 func Root(attributes map[string]schema.Attribute, sentence string) (path.Path, bool) {
+	if of := subject.FindStringSubmatch(sentence); of != nil && attributes[Snake(of[1])] != nil {
+		return path.Root(Snake(of[1])), true
+	}
 	for _, field := range fieldName.FindAllString(sentence, -1) {
 		for _, root := range slices.Sorted(maps.Keys(attributes)) {
 			if hasAttribute(map[string]schema.Attribute{root: attributes[root]}, Snake(field)) {
