@@ -416,5 +416,6 @@ func withoutStatus(object *unstructured.Unstructured) map[string]any {
 	delete(fields, "status")
 	unstructured.RemoveNestedField(fields, "metadata", "resourceVersion")
 	unstructured.RemoveNestedField(fields, "metadata", "managedFields")
+	unstructured.RemoveNestedField(fields, "metadata", "finalizers")
 	return fields
 }
