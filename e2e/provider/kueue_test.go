@@ -94,9 +94,9 @@ func (k kueueKind) create(t *testing.T, name, manager, fields string) *unstructu
 func (k kueueKind) remove(t *testing.T, name string) {
 	t.Helper()
 	ctx := cleanupContext(t)
-	_, err := k.in(t).Patch(ctx, name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
-	if err == nil {
-		err = k.in(t).Delete(ctx, name, metav1.DeleteOptions{})
+	err := k.in(t).Delete(ctx, name, metav1.DeleteOptions{})
+	if err == nil { // only what is being deleted keeps no new finalizer
+		_, err = k.in(t).Patch(ctx, name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
 	}
 	if err != nil && !apierrors.IsNotFound(err) {
 		t.Errorf("%s: %v", k.ref(name), err)

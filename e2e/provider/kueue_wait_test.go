@@ -2,7 +2,6 @@ package provider_test
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"net/http"
 	"os"
@@ -12,7 +11,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -20,59 +18,58 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/wait"
 	controllerconstants "sigs.k8s.io/kueue/pkg/controller/constants"
-
-	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 )
 
-// report writes the condition Active, as the controller of an admission check does, for the given generation of the object.
-func (k kueueKind) report(t *testing.T, name string, generation int64) {
+// report writes the condition Active, as the controller of an admission check does, for the object's first generation.
+func (k kueueKind) report(t *testing.T, name string) {
 	t.Helper()
-	k.patch(t, name, "controller", fmt.Sprintf(`{"status":{"conditions":[{"type":"Active","status":"True","reason":"Active","message":"","observedGeneration":%d,"lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`,
-		generation), "status")
+	k.patch(t, name, "controller", `{"status":{"conditions":[{"type":"Active","status":"True","reason":"Active","message":"","observedGeneration":1,"lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`, "status")
 }
 
 // until waits until an object is as ready says.
 func (k kueueKind) until(t *testing.T, name string, ready func(*unstructured.Unstructured) bool) {
 	t.Helper()
-	const pause = 20 * time.Millisecond
-	err := wait.PollUntilContextTimeout(t.Context(), pause, patience.Medium, true, func(ctx context.Context) (bool, error) {
-		live, err := k.in(t).Get(ctx, name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			return false, nil
+	until(t, k.ref(name)+" is as expected", func() (found string, done bool) {
+		live, err := k.in(t).Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			return err.Error(), false
 		}
-		return err == nil && ready(live), err
+		return fmt.Sprint(live.Object), ready(live)
 	})
-	if err != nil {
-		t.Fatalf("%s: %v", k.ref(name), err)
-	}
 }
 
 // untilGone waits until an object is not there any more.
 func (k kueueKind) untilGone(t *testing.T, name string) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, patience.Medium, true, func(ctx context.Context) (bool, error) {
-		_, err := k.in(t).Get(ctx, name, metav1.GetOptions{})
-		return apierrors.IsNotFound(err), nil
+	until(t, k.ref(name)+" is gone", func() (found string, done bool) {
+		live, err := k.in(t).Get(t.Context(), name, metav1.GetOptions{})
+		return fmt.Sprint(live, err), apierrors.IsNotFound(err)
 	})
-	if err != nil {
-		t.Fatalf("%s: %v", k.ref(name), err)
-	}
 }
 
 // hasCondition is true of an object with a condition of this status.
 func hasCondition(kind, status string) func(*unstructured.Unstructured) bool {
-	return func(object *unstructured.Unstructured) bool {
-		conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
-		return slices.ContainsFunc(conditions, func(c any) bool {
-			condition, _ := c.(map[string]any)
-			return condition["type"] == kind && condition["status"] == status
-		})
-	}
+	return func(object *unstructured.Unstructured) bool { return conditionOf(object, kind)["status"] == status }
 }
 
-// inUse is Kueue's finalizer.
+// isObserved is true of an object whose condition Active is of its present generation.
+func isObserved(object *unstructured.Unstructured) bool {
+	return conditionOf(object, "Active")["observedGeneration"] == object.GetGeneration()
+}
+
+// conditionOf is an object's condition; nil if it has none.
+func conditionOf(object *unstructured.Unstructured, kind string) map[string]any {
+	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+	for _, c := range conditions {
+		if condition, _ := c.(map[string]any); condition["type"] == kind {
+			return condition
+		}
+	}
+	return nil
+}
+
+// inUse is Kueue's finalizer. A controller adds it to an object that it has in its cache.
 const inUse = "kueue.x-k8s.io/resource-in-use"
 
 func isHeld(object *unstructured.Unstructured) bool {
@@ -86,7 +83,7 @@ func TestWaitForActiveWaitsForTheConditionActive(t *testing.T) {
 			kindOf(t, "elastic_resource_flavor").create(t, "spot", "somebody", `{"nodeLabels":{"a":"b"}}`)
 		},
 		"elastic_local_queue":     func(t *testing.T) { kindOf(t, "elastic_cluster_queue").create(t, "research", "somebody", `{}`) },
-		"elastic_admission_check": func(t *testing.T) { kindOf(t, "elastic_admission_check").report(t, name, 1) },
+		"elastic_admission_check": func(t *testing.T) { kindOf(t, "elastic_admission_check").report(t, name) },
 	} {
 		t.Run(of, func(t *testing.T) {
 			k, r := kindOf(t, of), newTerminal(t)
@@ -140,6 +137,7 @@ func TestWhatHoldsADeletionIsNamed(t *testing.T) {
 		return func(t *testing.T) func() {
 			k := kindOf(t, resource)
 			k.create(t, "holder", "somebody", fields)
+			k.until(t, "holder", isHeld)
 			return func() { k.remove(t, "holder") }
 		}
 	}
@@ -176,6 +174,7 @@ func TestWhatHoldsADeletionIsNamed(t *testing.T) {
 	} {
 		t.Run(behaviour, func(t *testing.T) {
 			k, r := kindOf(t, c.resource), newTerminal(t)
+			t.Cleanup(func() { k.remove(t, name) })
 			config := asAdmin("") + k.block("test", name, cmp.Or(c.attributes, k.reduced)+"\n timeouts = { delete = \"3s\" }")
 			r.apply(t, "created", config)
 			k.until(t, name, isHeld)
@@ -237,7 +236,7 @@ func admittedWorkloads(t *testing.T) (release func()) {
 	ended := workloads.create(t, "holder-finished", "somebody", `{"queueName":"holder","podSets":[{"name":"main","count":1,"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}}]}`)
 	workloads.until(t, ended.GetName(), hasCondition("QuotaReserved", "True"))
 	workloads.patch(t, ended.GetName(), "somebody", `{"status":{"conditions":[{"type":"Finished","status":"True","reason":"Succeeded","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`, "status")
-	kueueKind{resource: "elastic_cluster_queue"}.until(t, "held", admits(1))
+	kueueKind{resource: "elastic_cluster_queue"}.until(t, "held", admits(1)) // the one that has ended is not counted any more
 	return release
 }
 
@@ -249,7 +248,7 @@ func admits(count int64) func(*unstructured.Unstructured) bool {
 	}
 }
 
-// queuedJob makes Job "holder", which asks for one CPU, with labels that name its queue.
+// queuedJob makes Job "holder", which asks for one CPU, with labels that name its queue, and waits until it is admitted.
 func queuedJob(t *testing.T, labels map[string]string) (release func()) {
 	t.Helper()
 	jobs := adminClient(t).BatchV1().Jobs(metav1.NamespaceDefault)
@@ -270,7 +269,29 @@ func queuedJob(t *testing.T, labels map[string]string) (release func()) {
 		}
 	})
 	t.Cleanup(release)
+	until(t, "Job holder is admitted", func() (found string, done bool) {
+		job, err := jobs.Get(t.Context(), "holder", metav1.GetOptions{})
+		if err != nil {
+			return err.Error(), false
+		}
+		return "it is suspended", !*job.Spec.Suspend
+	})
 	return release
+}
+
+// expectAdmitted expects that the Workload of Job "holder" has its quota, and never lost it.
+func expectAdmitted(t *testing.T) {
+	t.Helper()
+	workloads, err := kueueKind{resource: "elastic_workload", namespaced: true}.in(t).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	its := slices.DeleteFunc(workloads.Items, func(w unstructured.Unstructured) bool {
+		return len(w.GetOwnerReferences()) == 0 || w.GetOwnerReferences()[0].Name != "holder"
+	})
+	if len(its) != 1 || !hasCondition("Admitted", "True")(&its[0]) || conditionOf(&its[0], "Evicted") != nil {
+		t.Errorf("of Job holder, %v", its)
+	}
 }
 
 // everyKindTogether is a resource of every kind, which refer to one another.
@@ -329,12 +350,12 @@ func TestAQueueIsChangedDrainedAndDestroyedUnderItsWorkloads(t *testing.T) {
 	last := config(20, "4", "HoldAndDrain")
 	t.Cleanup(func() { r.run(t, last, "destroy", "-auto-approve") })
 	r.apply(t, "made", config(10, "2", "None"))
-	kindOf(t, "elastic_admission_check").report(t, name, 1)
+	kindOf(t, "elastic_admission_check").report(t, name)
 	queuedJob(t, map[string]string{controllerconstants.QueueLabel: name, controllerconstants.WorkloadPriorityClassLabel: name})
-	queues.until(t, name, admits(1))
 
 	r.apply(t, "changed", config(20, "4", "None"))
-	queues.until(t, name, admits(1))
+	queues.until(t, name, isObserved)
+	expectAdmitted(t)
 
 	r.apply(t, "drained", last)
 	queues.until(t, name, admits(0))
