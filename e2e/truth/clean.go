@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -142,7 +141,8 @@ func (s *Stage) Clean(ctx context.Context) error {
 		return errors.Join(err, s.removeEvents(ctx))
 	})
 	if err == nil {
-		err = s.settle(ctx, func() (time.Duration, error) { return 0, s.view.populated() })
+		s.view.touch() // not all that was taken away is watched
+		err = s.settle(ctx, s.view.empties)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", errUnclean, err)

@@ -23,13 +23,15 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 )
 
-const (
+var (
 	// calm is how long a settled cluster must have had no change: controllers act within milliseconds.
 	calm = 400 * time.Millisecond
 	// longCalm is the same if only the absence of changes shows that nothing more comes.
-	longCalm = 1500 * time.Millisecond
+	longCalm = patience.Scaled(1500 * time.Millisecond)
 	// longestCalm is the same if a controller should act, but may also never do so: a Job of a JobSet that has failed is
 	// not replaced, for example.
 	longestCalm = 15 * time.Second
@@ -105,10 +107,28 @@ func (v *view) moves() (enough time.Duration, moves error) {
 // policyBinding is the kind of object with which an admission policy begins to hold.
 const policyBinding = "ValidatingAdmissionPolicyBinding"
 
-// othersAct reports whether there is anything for controllers of other projects, or a policy, of which nothing tells when
-// the API server follows it.
+// hasPolicy reports whether the API server was given a policy since the stage was empty. It reads policies once a second,
+// for deletions too, and nothing tells when it follows one, or no longer.
+func (v *view) hasPolicy() bool {
+	_, has := v.expected[policyBinding]
+	return has
+}
+
+// empties describes what is still to go, as moves does; after that, only time shows that the API server has read that a
+// policy is gone.
+func (v *view) empties() (enough time.Duration, moves error) {
+	if err := v.populated(); err != nil {
+		return 0, err
+	}
+	if v.hasPolicy() {
+		return longCalm, errors.New("the API server may still follow a policy")
+	}
+	return 0, nil
+}
+
+// othersAct reports whether there is anything for controllers of other projects, or a policy.
 func (v *view) othersAct() bool {
-	if _, policies := v.expected[policyBinding]; policies {
+	if v.hasPolicy() {
 		return true
 	}
 	if slices.ContainsFunc(v.others, func(kind kept[*unstructured.Unstructured]) bool { return len(kind.all()) > 0 }) {

@@ -77,7 +77,13 @@ func TestAPolicyTakesTheTimeOfControllersThatNothingTellsOf(t *testing.T) {
 	if !v.othersAct() {
 		t.Error("the view is calm before the API server can have read the policy")
 	}
+	if enough, moves := v.empties(); enough != longCalm || moves == nil {
+		t.Errorf("the stage is empty before the API server can have read that the policy is gone: %v, %v", enough, moves)
+	}
 	v.forget()
+	if enough, moves := v.empties(); enough != 0 || moves != nil {
+		t.Errorf("the stage is not empty: %v, %v", enough, moves)
+	}
 	if len(v.expected) > 0 {
 		t.Error("the policy is not forgotten with the situation")
 	}

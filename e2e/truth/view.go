@@ -224,7 +224,7 @@ func (v *view) recorded() map[types.UID]record {
 	return all
 }
 
-// forget clears the records of pods that are gone.
+// forget clears the records of pods and of a policy that are gone.
 func (v *view) forget() {
 	delete(v.expected, policyBinding)
 	v.mu.Lock()
