@@ -21,6 +21,8 @@ const (
 	progress = 10
 	// mostWrong is the number of wrong situations after which no more are played: most have the same cause then.
 	mostWrong = 10
+	// mostMisses is the number of situations in a row without a kind after which none is taken to have it.
+	mostMisses = 10_000
 	// shrunk is how many wrong situations are reduced if $ELASTIC_TRUTH_SHRINK is not set.
 	shrunk = 3
 	// results is the folder for wrong situations.
@@ -63,9 +65,12 @@ func chosen(t *testing.T) (seeds []uint64) {
 	}
 	kinds := strings.Fields(os.Getenv("ELASTIC_TRUTH_KINDS"))
 	wanted := int(number(t, "ELASTIC_TRUTH", few))
+	misses := 0
 	for seed := number(t, "ELASTIC_TRUTH_SEED", 1); len(seeds) < wanted; seed++ {
 		if len(kinds) == 0 || truth.Generate(seed).Has(kinds) {
-			seeds = append(seeds, seed)
+			seeds, misses = append(seeds, seed), 0
+		} else if misses++; misses == mostMisses {
+			t.Fatalf("no situation has an object of %v", kinds)
 		}
 	}
 	return seeds
@@ -99,7 +104,7 @@ type round struct {
 func (r *round) take() (seed uint64, more bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.seeds) == 0 || len(r.wrong) >= mostWrong || r.t.Context().Err() != nil {
+	if len(r.seeds) == 0 || r.t.Context().Err() != nil {
 		return 0, false
 	}
 	seed, r.seeds = r.seeds[0], r.seeds[1:]
@@ -138,7 +143,9 @@ func (r *round) play(stage *truth.Stage, seed uint64) (broken bool) {
 	case outcome.Verdict == truth.Wrong && !knownSeeds[seed]:
 		r.t.Errorf("%s", outcome)
 		r.store(outcome)
-		r.wrong = append(r.wrong, outcome)
+		if r.wrong = append(r.wrong, outcome); len(r.wrong) >= mostWrong {
+			r.seeds = nil
+		}
 	}
 	return truth.Broken(err)
 }

@@ -21,7 +21,7 @@ const (
 )
 
 // Judge compares the answers of a forecast with what happened: each of their claims that is certain. why lists the
-// differences, a sentence each, also if the verdict is Approximate; or the reason why no forecast was made.
+// differences, a sentence each, also those of claims that are not certain, whatever the verdict; or the reason why no forecast was made.
 func Judge(answers []forecast.Answer, refusal string, h Happened) (verdict Verdict, why []string) {
 	if refusal != "" {
 		return Refused, []string{refusal}
