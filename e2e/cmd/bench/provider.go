@@ -17,7 +17,9 @@ import (
 	"github.com/prometheus/common/model"
 	"k8s.io/client-go/rest"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/crd"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster"
+	"github.com/elastic-training/terraform-provider-elastic/simcluster/addon"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/controlplane"
 )
 
@@ -54,7 +56,13 @@ func measureProvider(ctx context.Context, o options) ([]figure, error) {
 		return nil, err
 	}
 	// The API of Kueue and nobody behind it: what is measured is Terraform, the provider and the API server.
-	if err := installKueueAPI(ctx, config); err != nil {
+	definitions, err := crd.Objects()
+	if err != nil {
+		return nil, err
+	}
+	installing, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	if err := addon.Install(installing, config, config, definitions); err != nil {
 		return nil, err
 	}
 	server, err := newServer(cluster, config)
