@@ -22,7 +22,9 @@ func main() {
 	flag.Uint64Var(&c.first, "first", 1, "the seed of the first scenario of each family")
 	flag.Uint64Var(&c.scenarios, "scenarios", 20_000, "number of scenarios, of all families together; as many of each")
 	flag.StringVar(&c.output, "output", "", "file to write; empty: standard output")
-	flag.StringVar(&c.known, "known", "", "file of results: those in it are not compared again, and new ones are added")
+	flag.StringVar(&c.known, "known", "", "file of results: those in it of the same releases are not compared again, and new ones are added")
+	flag.StringVar(&c.revision, "revision", "", "with -known: the revision of the engine that is compared")
+	flag.StringVar(&c.earlier, "earlier", "", "with -known: an earlier revision of the engine whose results count, too")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	err := c.run(ctx)
@@ -36,6 +38,8 @@ func main() {
 type command struct {
 	first, scenarios uint64
 	output, known    string
+	revision         string
+	earlier          string
 
 	tally kueuedecisions.Tally
 }
@@ -51,7 +55,7 @@ const betweenProgress = 10 * time.Second
 
 // run compares and writes the page, with what was compared until then when it is stopped.
 func (c *command) run(ctx context.Context) error {
-	results, err := openResults(c.known)
+	results, err := openResults(c.known, c.revision, c.earlier)
 	if err != nil {
 		return err
 	}
