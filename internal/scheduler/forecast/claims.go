@@ -108,6 +108,9 @@ func (a Answer) Claims() Claims {
 	return claims
 }
 
+// Certain reports whether all of some claims are certain.
+func (a Answer) Certain(of Claim) bool { return len(a.codes(of)) == 0 }
+
 // Codes are those of all reasons, each once.
 func (a Answer) Codes() []ReasonCode { return a.codes(everyClaim) }
 
