@@ -12,7 +12,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"k8s.io/apimachinery/pkg/runtime"
-	apitypes "k8s.io/apimachinery/pkg/types"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster/snapshot"
@@ -224,12 +223,8 @@ func (c *connection) forecastPlan(ctx context.Context, before []forecast.Job, pl
 	}
 	known := *s
 	if len(answer.NeedsConfigMaps) > 0 {
-		known.Jobs = map[apitypes.NamespacedName]forecast.TrainingJob{}
-		for _, name := range answer.NeedsConfigMaps[:min(len(answer.NeedsConfigMaps), maxJobsRead)] {
-			if details, found := snapshot.ReadJob(ctx, client, name); found {
-				known.Jobs[name] = details
-			}
-		}
+		// Without all of them the forecast says what is unknown, which is better than none in a plan.
+		known.Jobs, _ = snapshot.ReadJobs(ctx, client, answer.NeedsConfigMaps[:min(len(answer.NeedsConfigMaps), maxJobsRead)])
 		answer = again(&known)[0]
 	}
 	return snapshot.DryRunReplacements(ctx, client, &known, []forecast.Answer{answer}, again)[0], nil

@@ -144,7 +144,10 @@ func (f forecastFlags) run(ctx context.Context, in io.Reader, out io.Writer) err
 	if err != nil {
 		return err
 	}
-	r := given.report(ctx, of)
+	r, err := given.report(ctx, of)
+	if err != nil {
+		return err
+	}
 	if err := write(r, out); err != nil {
 		return err
 	}

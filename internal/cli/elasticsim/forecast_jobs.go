@@ -65,7 +65,7 @@ func (a request) dryRun(ctx context.Context, client *cluster.Client) {
 }
 
 // report forecasts all jobs that are known. What is not known may come before each of them, and makes it approximate.
-func (a request) report(ctx context.Context, of state) report.Report {
+func (a request) report(ctx context.Context, of state) (report.Report, error) {
 	if of.asks != nil {
 		a.dryRun(ctx, of.asks)
 	}
@@ -85,7 +85,11 @@ func (a request) report(ctx context.Context, of state) report.Report {
 	forecasts := func(s *forecast.Snapshot) []forecast.Answer { return forecast.All(ctx, s, jobs) }
 	on := a.on
 	answers := forecasts(on)
-	if known := of.details(needsDetails(answers)); len(known) > 0 {
+	known, err := of.details(needsDetails(answers))
+	if err != nil {
+		return report.Report{}, err
+	}
+	if len(known) > 0 {
 		more := *on
 		more.Jobs, on = known, &more
 		answers = forecasts(on)
@@ -103,5 +107,5 @@ func (a request) report(ctx context.Context, of state) report.Report {
 		}
 		r.Entries = append(r.Entries, entry)
 	}
-	return r
+	return r, nil
 }

@@ -23,7 +23,7 @@ type state struct {
 	*forecast.Snapshot
 	runtime func(kind, namespace, name string) (*unstructured.Unstructured, error)
 	// details reads what is to be known of training jobs besides, as far as it may be read. A file has it already.
-	details func([]types.NamespacedName) map[types.NamespacedName]forecast.TrainingJob
+	details func([]types.NamespacedName) (map[types.NamespacedName]forecast.TrainingJob, error)
 	// asks is the API server that is asked by dry runs; nil if none is.
 	asks *cluster.Client
 }
@@ -65,7 +65,7 @@ func (f forecastFlags) state(ctx context.Context, in io.Reader) (state, error) {
 		runtime: func(kind, namespace, name string) (*unstructured.Unstructured, error) {
 			return snapshot.ReadRuntime(ctx, client, kind, namespace, name)
 		},
-		details: func(names []types.NamespacedName) map[types.NamespacedName]forecast.TrainingJob {
+		details: func(names []types.NamespacedName) (map[types.NamespacedName]forecast.TrainingJob, error) {
 			return readJobs(ctx, client, names)
 		},
 	}
@@ -94,7 +94,7 @@ func (f forecastFlags) stateOfFile(in io.Reader) (state, error) {
 	}
 	return state{
 		Snapshot: file.Snapshot, runtime: file.Runtime,
-		details: func([]types.NamespacedName) map[types.NamespacedName]forecast.TrainingJob { return nil },
+		details: func([]types.NamespacedName) (map[types.NamespacedName]forecast.TrainingJob, error) { return nil, nil },
 	}, nil
 }
 
@@ -111,12 +111,7 @@ func readCluster(ctx context.Context, client *cluster.Client) (*forecast.Snapsho
 }
 
 // readJobs reads the ConfigMaps of training jobs, as far as that is allowed.
-func readJobs(ctx context.Context, client *cluster.Client, names []types.NamespacedName) map[types.NamespacedName]forecast.TrainingJob {
-	known := map[types.NamespacedName]forecast.TrainingJob{}
-	for _, name := range names {
-		if job, found := snapshot.ReadJob(ctx, client, name); found {
-			known[name] = job
-		}
-	}
-	return known
+func readJobs(ctx context.Context, client *cluster.Client, names []types.NamespacedName) (map[types.NamespacedName]forecast.TrainingJob, error) {
+	known, err := snapshot.ReadJobs(ctx, client, names)
+	return known, explained(err)
 }

@@ -68,7 +68,9 @@ func (f snapshotFlags) run(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	s.Jobs = readJobs(ctx, client, s.TrainingJobs())
+	if s.Jobs, err = readJobs(ctx, client, s.TrainingJobs()); err != nil {
+		return err
+	}
 	write := snapshot.Write
 	if f.anonymize {
 		write = snapshot.WriteAnonymized

@@ -245,7 +245,7 @@ func (p *parser) readJobs() {
 			continue
 		}
 		name.Name = job
-		if details, found := readJob(context.Background(), p, name); found {
+		if details, found, _ := readJob(context.Background(), p, name); found { // a file has no errors but that it is not there
 			p.snapshot.Jobs[name] = details
 		}
 	}

@@ -12,8 +12,10 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/version"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster/snapshot"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
@@ -137,5 +139,29 @@ func TestAClusterWithoutKueueIsDistinguishedFromOneThatDeniesAccess(t *testing.T
 	all := []string{"clusterqueues", "localqueues", "resourceflavors", "cohorts", "admissionchecks", "workloadpriorityclasses", "workloads"}
 	if _, err := snapshot.ReadQueues(t.Context(), clientOf(t, &server{unknown: all})); !errors.Is(err, snapshot.ErrNoKueue) {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestJobsThatCannotBeReadAreAnErrorAndHiddenOnesAreLeftOut(t *testing.T) {
+	names := []types.NamespacedName{{Namespace: "default", Name: "train"}}
+	for _, c := range []struct {
+		code   int
+		reason metav1.StatusReason
+		fails  bool
+	}{
+		{http.StatusNotFound, metav1.StatusReasonNotFound, false},
+		{http.StatusForbidden, metav1.StatusReasonForbidden, false},
+		{http.StatusBadRequest, metav1.StatusReasonBadRequest, true},
+	} {
+		status := metav1.Status{Code: int32(c.code), Reason: c.reason} //nolint:gosec // an HTTP status
+		httpServer := httptest.NewServer(answers{"GET " + trainingjob.ConfigMapName("train"): status})
+		client, err := cluster.New(cluster.Config{Host: httpServer.URL})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if known, err := snapshot.ReadJobs(t.Context(), client, names); len(known) != 0 || (err != nil) != c.fails {
+			t.Errorf("%s: %v, %v", c.reason, known, err)
+		}
+		httpServer.Close()
 	}
 }
