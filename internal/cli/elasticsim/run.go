@@ -181,12 +181,8 @@ func firstOf(first, second error) error {
 }
 
 func writeReport(path string, s *scenariofile.Scenario, summary *simulator.Summary, history *eventlog.History) error {
-	f, err := os.Create(filepath.Clean(path))
-	if err != nil {
-		return fmt.Errorf("write the report: %w", err)
-	}
 	page := timeline.Page{Title: s.Name, Text: s.Description, Simulated: true, Facts: facts(summary), Tables: []timeline.Table{waitingTable(summary)}}
-	if err := firstOf(page.Render(f, history), f.Close()); err != nil {
+	if err := cli.WriteFile(path, 0o644, func(out io.Writer) error { return page.Render(out, history) }); err != nil {
 		return fmt.Errorf("write the report %s: %w", path, err)
 	}
 	return nil

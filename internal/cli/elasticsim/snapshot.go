@@ -4,8 +4,6 @@ import (
 	"compress/gzip"
 	"context"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -82,22 +80,12 @@ func (f snapshotFlags) run(ctx context.Context, stdout io.Writer) error {
 }
 
 // writeFile writes a file, compressed if its name says so. Only its owner may read it: it shows a whole cluster.
-func writeFile(name string, write func(io.Writer) error) (err error) {
-	file, err := os.OpenFile(filepath.Clean(name), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if closed := file.Close(); err == nil {
-			err = closed
+func writeFile(name string, write func(io.Writer) error) error {
+	return cli.WriteFile(name, 0o600, func(out io.Writer) error {
+		if !strings.HasSuffix(name, ".gz") {
+			return write(out)
 		}
-	}()
-	if !strings.HasSuffix(name, ".gz") {
-		return write(file)
-	}
-	zipped := gzip.NewWriter(file)
-	if err := write(zipped); err != nil {
-		return err
-	}
-	return zipped.Close()
+		zipped := gzip.NewWriter(out)
+		return firstOf(write(zipped), zipped.Close())
+	})
 }

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -93,22 +91,10 @@ func (u *modelFlags) predict(cmd *cobra.Command, out io.Writer, p prediction.Opt
 	return errors.Join(err, w.Close())
 }
 
-// writeTo has a file written that appears under its name when it is whole; without a name everything goes to out.
-func writeTo(path string, out io.Writer, write func(io.Writer) error) (err error) {
+// writeTo has a file written; without a name everything goes to out.
+func writeTo(path string, out io.Writer, write func(io.Writer) error) error {
 	if path == "" {
 		return write(out)
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(f.Name()))
-		}
-	}()
-	if err := errors.Join(write(f), f.Chmod(0o644), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
+	return cli.WriteFile(path, 0o644, write)
 }
