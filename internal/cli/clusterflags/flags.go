@@ -4,7 +4,9 @@
 package clusterflags
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/spf13/cobra"
 
@@ -49,6 +51,10 @@ func (f *Flags) Connect(program string) (*cluster.Client, error) {
 func Explained(err error) error {
 	if err == nil {
 		return nil
+	}
+	var config *cluster.ConfigError
+	if errors.As(err, &config) && errors.Is(err, fs.ErrNotExist) { // which the provider explains by its own attributes
+		return fmt.Errorf("%w; check --%s and $KUBECONFIG", config, Kubeconfig)
 	}
 	summary, detail := cluster.Explain(err)
 	return fmt.Errorf("%s: %s", summary, detail)

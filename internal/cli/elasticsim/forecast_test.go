@@ -1,6 +1,7 @@
 package elasticsim
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -34,7 +35,7 @@ func TestAForecastThatCannotBeMadeIsTold(t *testing.T) {
 		"no snapshot":                {[]string{"forecast", "-f", file, "--snapshot", file}, cli.Failed, "snapshot " + file + ": not a list of Kubernetes objects"},
 		"a snapshot of no cluster":   {[]string{"snapshot", "-o", file, "--kubeconfig", "nowhere"}, cli.Failed, "nowhere"},
 		"a snapshot without a file":  {[]string{"snapshot"}, cli.Usage, "--output"},
-		"no such kubeconfig":         {[]string{"forecast", "-f", file, "--kubeconfig", "nowhere"}, cli.Failed, "nowhere"},
+		"no such kubeconfig":         {[]string{"forecast", "-f", file, "--kubeconfig", "nowhere"}, cli.Failed, "nowhere: no such file or directory; check --kubeconfig and $KUBECONFIG"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := call(t, test.args...); cli.Code(err) != test.code || err == nil || !strings.Contains(err.Error(), test.want) {
@@ -53,6 +54,19 @@ items:
 - {apiVersion: v1, kind: Node, metadata: {name: node-2}, status: *status}
 - {apiVersion: v1, kind: Pod, metadata: {name: old, namespace: default}, spec: {nodeName: node-1, priority: -10, containers: [{name: c, resources: {requests: {cpu: 3}}}]}, status: {phase: Running}}
 `
+
+func TestARuntimeThatIsInNeitherFileIsMissingInTheJobFile(t *testing.T) {
+	dir := t.TempDir()
+	cluster, job := filepath.Join(dir, "cluster.yaml"), filepath.Join(dir, "job.yaml")
+	train := "{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob, metadata: {name: t}, spec: {runtimeRef: {name: torch}}}"
+	if err := errors.Join(os.WriteFile(cluster, []byte(smallCluster), 0o600), os.WriteFile(job, []byte(train), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	want := "ClusterTrainingRuntime torch is not in the job file, and could not be read: not in the snapshot"
+	if _, err := call(t, "forecast", "--snapshot", cluster, "-f", job); err == nil || !strings.Contains(err.Error(), want) {
+		t.Error(err)
+	}
+}
 
 func TestAForecastFromASnapshotNeedsNoCluster(t *testing.T) {
 	dir := t.TempDir()

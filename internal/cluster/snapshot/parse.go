@@ -28,6 +28,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/configuration"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast/manifest"
 )
 
 // jsonStart matches the beginning of JSON; YAML that begins with a brace rarely has quotes there.
@@ -179,7 +180,7 @@ func (p *parser) take(h head, text []byte) error {
 	case schema.GroupKind{Group: "apps", Kind: "Deployment"}:
 		p.deployments[name] = &appsv1.Deployment{}
 		return json.Unmarshal(text, p.deployments[name])
-	case schema.GroupKind{Group: trainerGroup, Kind: "TrainingRuntime"}, schema.GroupKind{Group: trainerGroup, Kind: "ClusterTrainingRuntime"}:
+	case schema.GroupKind{Group: manifest.TrainerGroup, Kind: "TrainingRuntime"}, schema.GroupKind{Group: manifest.TrainerGroup, Kind: "ClusterTrainingRuntime"}:
 		object := &unstructured.Unstructured{}
 		p.runtimes[objectKey{of.Kind, name.Namespace, name.Name}] = object
 		return object.UnmarshalJSON(text)

@@ -8,14 +8,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast/manifest"
 )
-
-// trainerGroup is the API group of Kubeflow Trainer.
-const trainerGroup = "trainer.kubeflow.org"
 
 // ReadRuntime reads a TrainingRuntime of Kubeflow Trainer, or a ClusterTrainingRuntime, which has no namespace.
 func ReadRuntime(ctx context.Context, client *cluster.Client, kind, namespace, name string) (*unstructured.Unstructured, error) {
-	request := client.Kubernetes().CoreV1().RESTClient().Get().AbsPath("/apis/" + trainerGroup + "/v1alpha1")
+	request := client.Kubernetes().CoreV1().RESTClient().Get().AbsPath("/apis/" + manifest.TrainerGroup + "/v1alpha1")
 	resource := "clustertrainingruntimes"
 	if namespace != "" {
 		resource = "trainingruntimes"
@@ -26,7 +24,7 @@ func ReadRuntime(ctx context.Context, client *cluster.Client, kind, namespace, n
 	case apierrors.IsNotFound(err):
 		return nil, fmt.Errorf("%s %s is not there", kind, name)
 	case apierrors.IsForbidden(err):
-		return nil, fmt.Errorf("not allowed: get %s.%s", resource, trainerGroup)
+		return nil, fmt.Errorf("not allowed: get %s.%s", resource, manifest.TrainerGroup)
 	case err != nil:
 		return nil, err
 	}

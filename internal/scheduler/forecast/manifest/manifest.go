@@ -72,9 +72,9 @@ func NewSet(objects []*unstructured.Unstructured, given Given) *Set {
 			if key, grouped := s.groupOf(object); grouped {
 				s.groups[key] = append(s.groups[key], object)
 			}
-		case of.Group == trainerGroup && of.Kind == "TrainingRuntime":
+		case of.Group == TrainerGroup && of.Kind == "TrainingRuntime":
 			s.runtimes[objectKey{of.Kind, s.namespaceOf(object), object.GetName()}] = object
-		case of.Group == trainerGroup && of.Kind == "ClusterTrainingRuntime":
+		case of.Group == TrainerGroup && of.Kind == "ClusterTrainingRuntime":
 			s.runtimes[objectKey{of.Kind, "", object.GetName()}] = object
 		}
 	}

@@ -21,8 +21,10 @@ import (
 const (
 	kubeflowGroup = "kubeflow.org"
 	rayGroup      = "ray.io"
-	trainerGroup  = "trainer.kubeflow.org"
 )
+
+// TrainerGroup is the API group of Kubeflow Trainer.
+const TrainerGroup = "trainer.kubeflow.org"
 
 type reader func(*Set, *unstructured.Unstructured) ([]forecast.Job, error)
 
@@ -40,7 +42,7 @@ func init() { // not a literal: an AppWrapper reads its components with this tab
 		{Group: "apps", Kind: "StatefulSet"}:                (*Set).statefulSet,
 		{Group: "apps", Kind: "DaemonSet"}:                  (*Set).daemonSet,
 		{Group: "jobset.x-k8s.io", Kind: "JobSet"}:          (*Set).jobSet,
-		{Group: trainerGroup, Kind: "TrainJob"}:             (*Set).trainJob,
+		{Group: TrainerGroup, Kind: "TrainJob"}:             (*Set).trainJob,
 		{Group: rayGroup, Kind: "RayCluster"}:               (*Set).rayCluster,
 		{Group: rayGroup, Kind: "RayJob"}:                   (*Set).rayJob,
 		{Group: rayGroup, Kind: "RayService"}:               (*Set).rayService,
@@ -94,7 +96,7 @@ func ignored(kind schema.GroupKind) bool {
 	case "rbac.authorization.k8s.io", "networking.k8s.io", "gateway.networking.k8s.io", "apiextensions.k8s.io", "discovery.k8s.io",
 		"monitoring.coreos.com", "cert-manager.io", "apiregistration.k8s.io", "certificates.k8s.io", "coordination.k8s.io", "storage.k8s.io":
 		return true
-	case trainerGroup:
+	case TrainerGroup:
 		return kind.Kind == "TrainingRuntime" || kind.Kind == "ClusterTrainingRuntime" // read with the TrainJobs that name them
 	}
 	return false
