@@ -54,7 +54,7 @@ func Explained(err error) error {
 	}
 	var config *cluster.ConfigError
 	if errors.As(err, &config) && errors.Is(err, fs.ErrNotExist) { // which the provider explains by its own attributes
-		return fmt.Errorf("%w; check --%s and $KUBECONFIG", config, Kubeconfig)
+		return fmt.Errorf("Cannot connect as configured: %w; check --%s and $KUBECONFIG", config, Kubeconfig) //nolint:staticcheck // begins as the summaries of package cluster do
 	}
 	summary, detail := cluster.Explain(err)
 	return fmt.Errorf("%s: %s", summary, detail)
