@@ -26,6 +26,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/versions"
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
 )
 
 // kind is a kind of objects that forecasts read, from an API server or from a file, and where a snapshot has them.
@@ -158,7 +159,7 @@ func (k *kind) decode(version schema.GroupVersion, text []byte, into cluster.Obj
 // ended reports whether an object is a pod that holds nothing any more; see NotEnded.
 func ended(object any) bool {
 	pod, isPod := object.(*corev1.Pod)
-	return isPod && (pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed)
+	return isPod && placement.Finished(pod)
 }
 
 func (k *kind) ofKueue() bool { return k.Group == kueue.SchemeGroupVersion.Group }

@@ -127,14 +127,10 @@ func without(s *Snapshot, ended []end) *Snapshot {
 
 // unknownEnds are running training jobs without a known status, for a forecast of a job that waits.
 func unknownEnds(s *Snapshot) []types.NamespacedName {
-	found := map[types.NamespacedName]bool{}
-	for _, pod := range s.Pods {
-		if o := ownerOf(pod); o.kind == aTrainingJob && pod.Spec.NodeName != "" {
-			if _, known := s.Jobs[o.key()]; !known {
-				found[o.key()] = true
-			}
-		}
-	}
-	names := slices.SortedFunc(maps.Keys(found), func(a, b types.NamespacedName) int { return cmp.Compare(a.String(), b.String()) })
+	names := s.trainingJobsWith(func(pod *corev1.Pod) bool { return pod.Spec.NodeName != "" })
+	names = slices.DeleteFunc(names, func(name types.NamespacedName) bool {
+		_, known := s.Jobs[name]
+		return known
+	})
 	return names[:min(len(names), maxEnds)]
 }

@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
 )
 
 // noteExisting notes what is there already and changes what the controller of a planned object does: the object itself,
@@ -42,7 +44,7 @@ func (f *forecast) noteExisting(a Answer, job Job) {
 
 // over reports whether a pod has ended, or is about to.
 func over(pod *corev1.Pod) bool {
-	return pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+	return pod.DeletionTimestamp != nil || placement.Finished(pod)
 }
 
 // stepwise are the kinds whose controllers change existing pods when the object changes.

@@ -208,9 +208,14 @@ func (q *Queues) FlavorLabels(namespace, queue string) []map[string]string {
 
 // TrainingJobs are the training jobs that have pods, sorted.
 func (s *Snapshot) TrainingJobs() []types.NamespacedName {
+	return s.trainingJobsWith(func(*corev1.Pod) bool { return true })
+}
+
+// trainingJobsWith are the training jobs that have such pods, sorted.
+func (s *Snapshot) trainingJobsWith(such func(*corev1.Pod) bool) []types.NamespacedName {
 	found := map[types.NamespacedName]bool{}
 	for _, pod := range s.Pods {
-		if o := ownerOf(pod); o.kind == aTrainingJob {
+		if o := ownerOf(pod); o.kind == aTrainingJob && such(pod) {
 			found[o.key()] = true
 		}
 	}

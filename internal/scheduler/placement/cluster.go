@@ -124,7 +124,7 @@ func New(snapshot Snapshot) *Cluster {
 	}
 	c.arrange()
 	for _, object := range snapshot.Pods {
-		if finished(object) {
+		if Finished(object) {
 			continue
 		}
 		if object.Spec.NodeName == "" {

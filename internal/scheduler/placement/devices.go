@@ -182,7 +182,7 @@ func unlike(slice *resourcev1.ResourceSlice) string {
 func (v *devices) taken(claims []*resourcev1.ResourceClaim, pods []*corev1.Pod) map[deviceID]bool {
 	counted := map[string]bool{}
 	for _, pod := range pods {
-		if pod.Spec.NodeName == "" || finished(pod) {
+		if pod.Spec.NodeName == "" || Finished(pod) {
 			continue
 		}
 		if status := pod.Status.ExtendedResourceClaimStatus; status != nil {

@@ -108,8 +108,8 @@ func (c *Cluster) prioritised(object *corev1.Pod) *corev1.Pod {
 	return &completed
 }
 
-// finished reports whether a pod has given its resources back: kube-scheduler does not watch such pods.
-func finished(pod *corev1.Pod) bool {
+// Finished reports whether a pod has given its resources back: kube-scheduler does not watch such pods.
+func Finished(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
