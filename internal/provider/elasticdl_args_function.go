@@ -20,7 +20,8 @@ func newElasticdlArgs(version string) function.Function {
 		describes: "Converts the command line of ElasticDL's client, as in its tutorial on elastic scheduling, to attributes of `elastic_training_job`: " +
 			"`name`, `image`, `data`, `training`, `master`, `workers` and `volumes` are attributes of the resource, and `model_file` is the path of the file for `model.content`. " +
 			"`notices` has a sentence for each flag that has no equivalent or another meaning, with its replacement; a `check` block reports them in the plan. " +
-			"Omitted flags have the client's defaults. Values that the client rejects are errors with the flag's name; for an unknown flag the error suggests a similar one.\n\n" +
+			"Omitted flags have the client's defaults. Values that the client rejects are errors with the flag's name; for an unknown flag the error suggests a similar one. " +
+			"Flags of later versions that only have another name, such as `--num_workers`, are read as the flags below; the error for any other names the attribute to set.\n\n" +
 			"| flag | result |\n|---|---|\n" +
 			"| `--job_name` | `name` |\n" +
 			"| `--model_file` | `model_file` |\n" +

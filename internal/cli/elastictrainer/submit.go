@@ -4,10 +4,12 @@ package elastictrainer
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -39,10 +41,10 @@ func newSubmit(version string) *cobra.Command {
 		Use:   "submit --job-name NAME --model-file FILE|--model NAME --train-data-dir DIR",
 		Short: "Submit a training job to a cluster, without Terraform",
 		Long: `Create a training job in the cluster of the kubeconfig: the same objects as resource
-elastic_training_job of the Terraform provider. Accepts the flags of ElasticDL's client,
-with its defaults for CPU and memory. Some of these flags no longer apply; the error
-names the replacement. No image is built: --image_base is replaced by the trainer's
-image, and --repository is ignored.
+elastic_training_job of the Terraform provider. Accepts the flags of ElasticDL's first
+client, with its defaults for CPU and memory. Some of these flags no longer apply, and
+those of later versions are unknown; the error names the replacement. No image is
+built: --image_base is replaced by the trainer's image, and --repository is ignored.
 
 Paths of data are paths in the pods. The image contains no data: unless you set
 --volume-name, the PersistentVolumeClaim of --claim-name is mounted at the first folder
@@ -60,6 +62,7 @@ With --dry-run the objects are printed and nothing is created. The printed Job h
 		Args: cli.NeedsArguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return s.run(cmd) },
 	}
+	c.SetFlagErrorFunc(explainLater)
 	f := c.Flags()
 	f.StringVar(&s.spec.Name, "job-name", "", "name of the job and prefix of its pods' names (required)")
 	f.StringVar(&s.spec.Data.Training, "train-data-dir", "", "training data in the pods: a directory, a file, s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, or synthetic://digits?records=10000&seed=1; with --worker-command also indices://NAME?records=N (required, except with --elastic=restart)")
@@ -93,6 +96,21 @@ With --dry-run the objects are printed and nothing is created. The printed Job h
 	cli.CompleteFrom(c, "output", "yaml", "json")
 	cli.Exits(c, 0, "the job is created; it starts when there is capacity for its pods")
 	return c
+}
+
+// explainLater adds to the error of an unknown flag what takes its place if it is one of ElasticDL's later versions.
+func explainLater(c *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) {
+		return c.Parent().FlagErrorFunc()(c, err)
+	}
+	switch first, here := elasticdl.Later(strings.ReplaceAll(unknown.GetSpecifiedName(), "-", "_")); {
+	case first != "":
+		return cli.UsageError("%w; did you mean --%s? See `%s --help`", err, strings.ReplaceAll(first, "_", "-"), c.CommandPath())
+	case here != "":
+		return cli.UsageError("%w, of a later version of ElasticDL; with elastic_training_job, %s", err, here)
+	}
+	return c.Parent().FlagErrorFunc()(c, err)
 }
 
 // submitFlagOf are the flags of submit by the fields of a job that they set, besides those that train has too.
@@ -184,6 +202,9 @@ func (s *submission) translate() elasticdl.Translation {
 }
 
 func (p *podFlags) settings(role string) (trainingjob.PodSettings, error) {
+	if err := elasticdl.CheckClass(p.priority); err != nil {
+		return trainingjob.PodSettings{}, cli.UsageError("--%s-pod-priority=%s: %w", role, p.priority, err)
+	}
 	list := map[corev1.ResourceName]map[string]string{
 		corev1.ResourceCPU: {"request": p.cpuRequest, "limit": p.cpuLimit}, corev1.ResourceMemory: {"request": p.memoryRequest, "limit": p.memoryLimit},
 	}

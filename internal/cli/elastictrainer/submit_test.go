@@ -124,6 +124,12 @@ func TestSubmitRefusesByFlag(t *testing.T) {
 		"--train-data-dir=mnist/train":              "--train-data-dir is",
 		"--codec_type=json":                         "--codec-type is",
 		"--num_workers=2":                           "did you mean --num-worker?",
+		"--training-data=/d":                        "did you mean --train-data-dir?",
+		"--push_image=x":                            "--push_image, of a later version of ElasticDL; with elastic_training_job, leave it out: no image is built for a job",
+		"--use_async":                               "training is synchronous",
+		"--num-wroker=2":                            "did you mean --num-worker?",
+		"-Q":                                        "elastic-trainer submit --help",
+		"--worker_pod_priority=0.5":                 "--worker-pod-priority=0.5: a share of the workers is of a later version: set workers.min with",
 		"--worker-command=python3 --model=mnist":    "--worker-command is",
 		"--master_pod_priority=x --kubeconfig=none": "",
 	} {

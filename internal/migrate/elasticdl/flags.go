@@ -1,6 +1,7 @@
 package elasticdl
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -73,13 +74,16 @@ func text(to *string) flag {
 // shareRule is a share of the workers that a later version gave a high priority.
 var shareRule = regexp.MustCompile(`^(high=)?[0-9]*\.[0-9]+$`)
 
-func class(to *string) flag {
-	return func(value string) error {
-		if shareRule.MatchString(value) {
-			return errors.New("a share of the workers is of a later version: set workers.min with workers.min_priority_class_name")
-		}
-		return text(to)(value)
+// CheckClass refuses a share of the workers as the name of a PriorityClass.
+func CheckClass(value string) error {
+	if shareRule.MatchString(value) {
+		return errors.New("a share of the workers is of a later version: set workers.min with workers.min_priority_class_name of elastic_training_job")
 	}
+	return nil
+}
+
+func class(to *string) flag {
+	return func(value string) error { return cmp.Or(CheckClass(value), text(to)(value)) }
 }
 
 func oneOf(to *string, choices ...string) flag {
@@ -175,6 +179,13 @@ func byFlag(texts map[string]string) map[string]string {
 		}
 	}
 	return all
+}
+
+// Later is what takes the place of a flag of later versions: a flag of the first client, or what is to be done with
+// elastic_training_job, in the imperative. Both are empty for other flags.
+func Later(name string) (first, here string) {
+	here, _ = ofLater(name)
+	return renamed[name], here
 }
 
 // ofLater is what stands for a flag of later versions.

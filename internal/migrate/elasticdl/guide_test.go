@@ -74,7 +74,10 @@ func TestTheFlagsOfLaterVersionsAreThoseOfTheGuide(t *testing.T) {
 	for _, row := range regexp.MustCompile(`(?m)^\| (`+"`--"+`[^|]+) \| ([^|]+) \|$`).FindAllStringSubmatch(table, -1) {
 		for _, m := range regexp.MustCompile("`--(\\w+)\\*?(=[^`]+)?`").FindAllStringSubmatch(row[1], -1) {
 			flags++
-			if renamed[m[1]] != "" {
+			if isRenamed := renamed[m[1]] != ""; isRenamed || strings.HasPrefix(row[2], "as ") {
+				if isRenamed != strings.HasPrefix(row[2], "as ") {
+					t.Errorf("--%s: renamed is %t, and the guide says: %s", m[1], isRenamed, row[2])
+				}
 				continue
 			}
 			_, err := Parse(smallest + " --" + m[1] + cmp.Or(m[2], "=x"))
