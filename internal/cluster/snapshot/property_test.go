@@ -61,6 +61,11 @@ func drawSituation(t *rapid.T) *situation {
 		ObjectMeta: metav1.ObjectMeta{Name: "acme-fast"}, Provisioner: "csi.acme.example",
 		Parameters: map[string]string{"key": "hunter2"}, MountOptions: []string{"password=hunter2"},
 	}}
+	s.Storage.Volumes = []*corev1.PersistentVolume{{ObjectMeta: metav1.ObjectMeta{Name: "acme-volume"}, Spec: corev1.PersistentVolumeSpec{
+		PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{
+			Driver: "csi.acme.example", VolumeAttributes: map[string]string{"password": "hunter2"},
+		}},
+	}}}
 	s.PriorityClasses = append(s.PriorityClasses, forecasttest.Class("acme-low", 1000), forecasttest.Class("acme-high", 1000000))
 	for range 1 + s.upTo(1, "nodes") {
 		s.node()
@@ -168,7 +173,6 @@ func (s *situation) pod(name string) *corev1.Pod {
 	}
 	pod := forecasttest.Pod(name, node, one(s, "request", "1", "2"), one(s, "priority", int32(0), 1000, 1000000), s.upTo(9, "since"))
 	pod.Annotations = map[string]string{"acme.example/owner": "Ada", corev1.LastAppliedConfigAnnotation: "{}", "kubernetes.io/change-cause": "set PASSWORD=hunter2"}
-	pod.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: "csi.acme.example", VolumeAttributes: map[string]string{"password": "hunter2"}}}}}
 	pod.Spec.Containers[0].Image, pod.Spec.Containers[0].Command = "registry.acme.example/train", []string{"train", "--secret"}
 	pod.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "PASSWORD", Value: "hunter2"}}
 	if s.yes("keeps others off") {
