@@ -22,7 +22,7 @@ bin/elastic-sim snapshot -o "$work/named.json"
 bin/elastic-sim snapshot -o "$work/anonymous.json" --anonymize
 gzip -9 --no-name --stdout "$work/anonymous.json" >$snapshots/gpu-cluster.json.gz
 paste -d ' ' <(names "$work/named.json") <(names "$work/anonymous.json") | while read -r named anonymous; do
-  echo "s/(namespace|queue-name|priority-class): $named\b/\1: $anonymous/g"
+  echo "s/(namespace|queue-name|priority-class): $named([,}]|\$)/\\1: $anonymous\\2/g"
 done >"$work/names.sed"
 for job in $snapshots/jobs/*.yaml; do
   { echo "# Made of jobs/$(basename "$job") by make snapshots: the names are those of the snapshot."; sed -E -f "$work/names.sed" "$job"; } >"$snapshots/$(basename "$job")"

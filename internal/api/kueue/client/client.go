@@ -62,6 +62,9 @@ func New(config *rest.Config, httpClient *http.Client) (*Client, error) {
 // Kinds returns the group, version and kind of this client's Go types.
 func (c *Client) Kinds() runtime.ObjectTyper { return c.scheme }
 
+// RESTClient is what the resources send their requests with.
+func (c *Client) RESTClient() rest.Interface { return c.rest }
+
 // AdmissionChecks are cluster-wide.
 func (c *Client) AdmissionChecks() Resource[*kueue.AdmissionCheck, *kueue.AdmissionCheckList] {
 	return resource[kueue.AdmissionCheck, kueue.AdmissionCheckList](c, "admissionchecks", "")
