@@ -15,6 +15,7 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
@@ -37,41 +38,46 @@ func (s server) list(ctx context.Context, k *kind) error {
 	if err := s.Verify(ctx); err != nil {
 		return err
 	}
-	request := s.group(k).Get().UseProtobufAsDefaultIfPreferred(!k.ofKueue()).Resource(k.plural).Param("resourceVersion", "0")
+	kinds, api := scheme.Scheme, s.group(k)
+	if k.ofKueue() {
+		kinds, api = s.Kueue().Kinds(), s.Kueue().RESTClient()
+	}
+	list, err := kinds.New(k.GroupVersion().WithKind(k.Kind + "List"))
+	if err != nil {
+		return err
+	}
+	request := api.Get().UseProtobufAsDefaultIfPreferred(!k.ofKueue()).Resource(k.plural).Param("resourceVersion", "0")
 	if k.Kind == "Pod" {
 		request.Param("fieldSelector", NotEnded)
 	}
-	list, err := request.Do(ctx).Get()
-	if err == nil {
+	if err = request.Do(ctx).Into(list); err == nil {
 		err = k.set(list)
 	}
 	return s.Wrap("list", cluster.Ref{Kind: k.Kind}, err)
 }
 
-// group is where the objects of a kind's group are.
+// group is where the objects of a group of Kubernetes are.
 func (s server) group(k *kind) rest.Interface {
 	kube := s.Kubernetes()
-	switch k.GroupVersion() {
-	case admissionv1.SchemeGroupVersion:
+	switch k.Group {
+	case admissionv1.GroupName:
 		return kube.AdmissionregistrationV1().RESTClient()
-	case appsv1.SchemeGroupVersion:
+	case appsv1.GroupName:
 		return kube.AppsV1().RESTClient()
-	case batchv1.SchemeGroupVersion:
+	case batchv1.GroupName:
 		return kube.BatchV1().RESTClient()
-	case corev1.SchemeGroupVersion:
-		return kube.CoreV1().RESTClient()
-	case nodev1.SchemeGroupVersion:
+	case nodev1.GroupName:
 		return kube.NodeV1().RESTClient()
-	case policyv1.SchemeGroupVersion:
+	case policyv1.GroupName:
 		return kube.PolicyV1().RESTClient()
-	case resourcev1.SchemeGroupVersion:
+	case resourcev1.GroupName:
 		return kube.ResourceV1().RESTClient()
-	case schedulingv1.SchemeGroupVersion:
+	case schedulingv1.GroupName:
 		return kube.SchedulingV1().RESTClient()
-	case storagev1.SchemeGroupVersion:
+	case storagev1.GroupName:
 		return kube.StorageV1().RESTClient()
 	}
-	return s.Kueue().RESTClient()
+	return kube.CoreV1().RESTClient()
 }
 
 // ReadJobs reads what the ConfigMaps of training jobs say. A job is left out where there are none, or they may not be read.
