@@ -27,3 +27,8 @@ done >"$work/names.sed"
 for job in $snapshots/jobs/*.yaml; do
   { echo "# Made of jobs/$(basename "$job") by make snapshots: the names are those of the snapshot."; sed -E -f "$work/names.sed" "$job"; } >"$snapshots/$(basename "$job")"
 done
+
+# What the README prints is what the commands in it print now.
+awk '/^\$ / { print; command = substr($0, 3) " 2>/dev/null"; while ((command | getline line) > 0) print line; printed = 1; next }
+  /^```/ { printed = 0 } !printed' $snapshots/README.md >"$work/README.md"
+cp "$work/README.md" $snapshots/README.md
