@@ -5,7 +5,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 snapshots=examples/snapshots
 work=$(mktemp -d "${TMPDIR:-/tmp}/snapshots.XXXXXX")
-trap 'bin/simcluster down --dir "$work/cluster"; rm -rf "$work"' EXIT
+root=$PWD
+trap '"$root/bin/simcluster" down --dir "$work/cluster"; rm -rf "$work"' EXIT
 
 bin/simcluster up --dir "$work/cluster" --kueue --controllers jobset,trainer --image '*=host' \
   --node-group name=gpu,count=40,cpu=192,memory=2Ti,resource:nvidia.com/gpu=8,label:nvidia.com/gpu.product=NVIDIA-H100-80GB-HBM3
@@ -29,6 +30,7 @@ for job in $snapshots/jobs/*.yaml; do
 done
 
 # What the README prints is what the commands in it print now.
+cd $snapshots
 awk '/^\$ / { print; command = substr($0, 3) " 2>/dev/null"; while ((command | getline line) > 0) print line; printed = 1; next }
-  /^```/ { printed = 0 } !printed' $snapshots/README.md >"$work/README.md"
-cp "$work/README.md" $snapshots/README.md
+  /^```/ { printed = 0 } !printed' README.md >"$work/README.md"
+cp "$work/README.md" README.md

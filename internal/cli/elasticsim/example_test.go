@@ -16,6 +16,7 @@ func TestTheForecastsOnTheSnapshotAreThoseThatItsReadmePrints(t *testing.T) {
 	if err != nil || at < 0 {
 		t.Fatalf("there is no README: %v", err)
 	}
+	t.Chdir("examples/snapshots")
 	codes := map[string]int{"fits": 0, "evicts": 10, "waits": 11}
 	for _, block := range documents[at].Blocks() {
 		command, printed, _ := strings.Cut(block.Text, "\n")
@@ -24,7 +25,6 @@ func TestTheForecastsOnTheSnapshotAreThoseThatItsReadmePrints(t *testing.T) {
 		}
 		arguments := strings.Fields(command)[2:] // after $ and the program
 		job := strings.TrimSuffix(arguments[len(arguments)-1], ".yaml")
-		job = job[strings.LastIndex(job, "/")+1:]
 		want, expected := codes[job]
 		delete(codes, job)
 		out, err := call(t, arguments...)
