@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,7 +13,7 @@ import (
 func machine(t *testing.T, tools map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
-	for _, name := range []string{"bash", "sh", "make", "sed", "awk", "sort", "head", "dirname", "cat", "uname", "grep", "mktemp", "mkfifo", "mkdir", "wc", "rm", "basename"} {
+	for _, name := range []string{"bash", "sh", "make", "sed", "awk", "sort", "head", "dirname", "cat", "uname", "grep", "mktemp", "mkfifo", "mkdir", "wc", "rm", "basename", "ln"} {
 		path, err := exec.LookPath(name)
 		if err != nil {
 			t.Skipf("%s is not here", name)
@@ -40,6 +41,8 @@ const (
 	refusingGo   = `echo "go: go.mod requires go >= 1.26 (running go 1.22.1; GOTOOLCHAIN=local)" >&2; exit 1`
 	newTerraform = `echo "Terraform v1.99.0"`
 	oldTerraform = `echo "Terraform v1.5.7"`
+	newTofu      = `echo "OpenTofu v1.99.0"`
+	oldTofu      = `echo "OpenTofu v1.6.2"`
 	darwin       = `echo Darwin`
 	anything     = `exit 0`
 )
@@ -53,13 +56,13 @@ func TestWhatIsMissingIsNamedBeforeAnythingIsBuilt(t *testing.T) {
 		"demo without go":                   {"demo", map[string]string{"terraform": newTerraform}, []string{"go is not on PATH", "https://go.dev/dl", "1.26"}},
 		"demo with an old go":               {"demo", map[string]string{"go": oldGo, "terraform": newTerraform}, []string{"too old", "1.22.1", "https://go.dev/dl"}},
 		"demo with a go that fetches none":  {"demo", map[string]string{"go": refusingGo, "terraform": newTerraform}, []string{"too old", "GOTOOLCHAIN", "https://go.dev/dl"}},
-		"demo without terraform":            {"demo", map[string]string{"go": newGo}, []string{"terraform is not on PATH", "1.8.0", "hashicorp.com/terraform/install"}},
 		"demo with an old terraform":        {"demo", map[string]string{"go": newGo, "terraform": oldTerraform}, []string{"too old", "1.5.7", "1.8.0", "hashicorp.com/terraform/install"}},
 		"demo on another system":            {"demo", map[string]string{"go": newGo, "terraform": newTerraform, "uname": darwin}, []string{"Linux only", "Darwin", "make e2e-kind"}},
-		"demo-queues without terraform":     {"demo-queues", map[string]string{"go": newGo}, []string{"terraform is not on PATH"}},
-		"test without terraform":            {"test", map[string]string{"go": newGo}, []string{"terraform is not on PATH"}},
+		"demo with an old tofu":             {"demo", map[string]string{"go": newGo, "tofu": oldTofu}, []string{"tofu is too old", "1.6.2", "1.8.0"}},
+		"demo-queues with an old terraform": {"demo-queues", map[string]string{"go": newGo, "terraform": oldTerraform}, []string{"too old", "1.5.7"}},
+		"test with an old terraform":        {"test", map[string]string{"go": newGo, "terraform": oldTerraform}, []string{"too old", "1.5.7"}},
+		"test-clis without terraform":       {"test-clis", map[string]string{"go": newGo}, []string{"terraform is not on PATH", "1.8.0", "hashicorp.com/terraform/install"}},
 		"test with races without gcc":       {"test RACE=1", map[string]string{"go": newGo, "terraform": newTerraform}, []string{"gcc is not on PATH", "apt-get install gcc"}},
-		"soak without terraform":            {"soak", map[string]string{"go": newGo}, []string{"terraform is not on PATH"}},
 		"lint without git":                  {"lint", map[string]string{"go": newGo}, []string{"git is not on PATH", "apt-get install git"}},
 		"generate without git":              {"generate", map[string]string{"go": newGo, "terraform": newTerraform}, []string{"git is not on PATH"}},
 		"generate without protoc":           {"generate", map[string]string{"go": newGo, "terraform": newTerraform, "git": anything}, []string{"protoc", "apt-get install protobuf-compiler"}},
@@ -67,7 +70,8 @@ func TestWhatIsMissingIsNamedBeforeAnythingIsBuilt(t *testing.T) {
 		"docs without go":                   {"docs", nil, []string{"go is not on PATH"}},
 		"image without go":                  {"image", nil, []string{"go is not on PATH"}},
 		"e2e-kind without go":               {"e2e-kind", map[string]string{"terraform": newTerraform}, []string{"go is not on PATH"}},
-		"e2e-kind without terraform":        {"e2e-kind", map[string]string{"go": newGo}, []string{"terraform is not on PATH"}},
+		"e2e-kind with an old terraform":    {"e2e-kind", map[string]string{"go": newGo, "terraform": oldTerraform}, []string{"too old", "1.5.7"}},
+		"try without go":                    {"try", nil, []string{"go is not on PATH"}},
 		"a go that is there is used (make)": {"build", map[string]string{"go": newGo}, []string{"a build began"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -82,6 +86,39 @@ func TestWhatIsMissingIsNamedBeforeAnythingIsBuilt(t *testing.T) {
 			}
 			if c.target != "build" && strings.Contains(out, "a build began") {
 				t.Errorf("only after a build:\n%s", out)
+			}
+		})
+	}
+}
+
+func TestTheCommandLineIsWhatIsOnPathOrElseAnOpenTofuThatIsBuilt(t *testing.T) {
+	const neither, builds = "Neither terraform nor tofu is on PATH. OpenTofu is built from its Go module, once", "a build began: go -C tools/clis/opentofu"
+	for name, c := range map[string]struct {
+		tools   map[string]string
+		choice  string
+		want    []string
+		without []string
+	}{
+		"neither is there":            {nil, "", []string{neither, builds}, nil},
+		"terraform is there":          {map[string]string{"terraform": newTerraform}, "", nil, []string{"OpenTofu", "tools/clis"}},
+		"tofu is there":               {map[string]string{"tofu": newTofu}, "", nil, []string{"OpenTofu", "tools/clis"}},
+		"OpenTofu is chosen":          {map[string]string{"terraform": newTerraform}, "CLI=opentofu-1.12", []string{"OpenTofu is built", builds}, []string{neither}},
+		"Terraform is chosen":         {nil, "CLI=terraform-1.16", []string{"a build began: go -C tools/clis/terraform"}, []string{neither}},
+		"what is not there is chosen": {nil, "CLI=installed", []string{"terraform is not on PATH"}, []string{neither, "a build began"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tools := map[string]string{"go": newGo}
+			maps.Copy(tools, c.tools)
+			out, _ := runMake(t, machine(t, tools), "use-cli "+c.choice+" BIN="+t.TempDir())
+			for _, want := range c.want {
+				if !strings.Contains(out, want) {
+					t.Errorf("%q is missing in\n%s", want, out)
+				}
+			}
+			for _, wrong := range c.without {
+				if strings.Contains(out, wrong) {
+					t.Errorf("%q is in\n%s", wrong, out)
+				}
 			}
 		})
 	}

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # build.sh MODULE NAME PACKAGE [GO BUILD FLAGS]: builds PACKAGE of the module in folder MODULE into bin/NAME.
 #
-# Silent while nothing needs compiling. A cold build of the Kubernetes control plane takes minutes, so a line every ten
-# seconds says how far it is: `go build -v` names each package that it compiles.
+# Silent while nothing needs compiling. A cold build of the Kubernetes control plane takes minutes, so within every ten
+# seconds a line says how far it is: `go build -v` names each package that it compiles.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 module=$1 name=$2 package=$3
@@ -11,7 +11,7 @@ shift 3
 out=$PWD/bin/$name
 mkdir -p "$(dirname "$out")"
 began=$SECONDS
-seconds_between_lines=10
+seconds_between_lines=8 # with the second that a read may take, and those that SECONDS leaves out, less than ten
 
 fifo=$(mktemp -u "${TMPDIR:-/tmp}/build.XXXXXX")
 mkfifo "$fifo"
@@ -22,7 +22,7 @@ count=$(mktemp "${TMPDIR:-/tmp}/build.XXXXXX")
 trap 'rm -f "$fifo" "$count"' EXIT
 {
   status=0
-  go -C "$module" list -deps "$package" >"$count" && go -C "$module" build -v -o "$out" "$@" "$package" || status=$?
+  go -C "$module" list -deps "$@" "$package" >"$count" && go -C "$module" build -v -o "$out" "$@" "$package" || status=$?
   exit $status
 } 2>"$fifo" &
 build=$!
@@ -41,7 +41,7 @@ report() {
 }
 exec 3<"$fifo"
 while true; do
-  if IFS= read -r -t $seconds_between_lines line <&3; then
+  if IFS= read -r -t 1 line <&3; then
     case "$line" in
     "go: downloading "*) downloaded=$((downloaded + 1)) ;;
     *[[:space:]:]*) echo "$line" >&2 ;; # an error or a warning: package paths hold neither blanks nor colons

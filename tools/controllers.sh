@@ -10,7 +10,8 @@ dir() { go -C "$module" mod download "$1" && go -C "$module" list -m -f '{{.Dir}
 # manifests NAME FOLDER: what `kubectl apply -k FOLDER` would apply.
 manifests() {
   local out=bin/controllers/$1/manifests.yaml
-  go -C tools tool kustomize build --load-restrictor LoadRestrictionsNone "$2" >"$out.new" 2>"$out.log" || { cat "$out.log" >&2; exit 1; }
+  tools/build.sh tools kustomize sigs.k8s.io/kustomize/kustomize/v5
+  bin/kustomize build --load-restrictor LoadRestrictionsNone "$2" >"$out.new" 2>"$out.log" || { cat "$out.log" >&2; exit 1; }
   rm "$out.log"
   mv "$out.new" "$out"
 }

@@ -15,7 +15,8 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/kueue-image.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
 # A release differs from the module's manifests in the image that they name.
-go -C tools tool kustomize build --load-restrictor LoadRestrictionsNone "$source/config/default" >"$work/manifests.yaml"
+tools/build.sh tools kustomize sigs.k8s.io/kustomize/kustomize/v5
+bin/kustomize build --load-restrictor LoadRestrictionsNone "$source/config/default" >"$work/manifests.yaml"
 sed "s|us-central1-docker.pkg.dev/k8s-staging-images/kueue/kueue:main|$image|" "$work/manifests.yaml" >"$out/manifests.yaml"
 if [ "$(grep -c "image: $image\$" "$out/manifests.yaml")" != 1 ]; then
   echo "kueue-image.sh: $source/config/default no longer names the image of the main branch once" >&2

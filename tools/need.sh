@@ -36,13 +36,14 @@ engine)
   done
   refuse "Skipped: a kind cluster needs a container engine, and there is none on PATH (${KIND_EXPERIMENTAL_PROVIDER:-docker, nerdctl or podman}). Install one (https://docs.docker.com/engine/install; on Debian: apt-get install docker.io, or podman), then run make again."
   ;;
-terraform)
+terraform | tofu)
   want=1.8.0
   install="Install Terraform $want or later (https://developer.hashicorp.com/terraform/install), then run make again."
-  command -v terraform >/dev/null || refuse "terraform is not on PATH. $install"
-  have=$(CHECKPOINT_DISABLE=1 TF_CLI_CONFIG_FILE=/dev/null terraform version | sed -n 's/^Terraform v\([0-9.]*\).*/\1/p')
+  command -v "$1" >/dev/null || refuse "$1 is not on PATH. $install"
+  # A terraform may also be OpenTofu by that name, which has the same numbers.
+  have=$(CHECKPOINT_DISABLE=1 TF_CLI_CONFIG_FILE=/dev/null "$1" version | sed -nE 's/^(Terraform|OpenTofu) v([0-9.]*).*/\2/p')
   if [ -z "$have" ] || older "$have" "$want"; then
-    refuse "$(command -v terraform) is too old: it is ${have:-of a version that it does not say}. $install"
+    refuse "$(command -v "$1") is too old: it is ${have:-of a version that it does not say}. $install"
   fi
   ;;
 protoc)

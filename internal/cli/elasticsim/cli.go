@@ -26,7 +26,8 @@ admitted, queued or evicted. It uses the engine behind the forecasts of terrafor
   elastic-sim forecast -f job.yaml`,
 		Version: version,
 	}
-	root.AddCommand(newRun(), newCompare(), newCheck(), newConformance(), newForecast(), newSnapshot(), newAudit())
+	root.AddCommand(newRun(), newCompare(), newCheck(), newConformance(), newForecast(), newAudit())
+	root.AddCommand(onlineCommands()...)
 	cli.Configure(root)
 	return root
 }

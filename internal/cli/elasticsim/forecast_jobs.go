@@ -6,9 +6,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
-	"github.com/elastic-training/terraform-provider-elastic/internal/cluster/snapshot"
-	"github.com/elastic-training/terraform-provider-elastic/internal/provider"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast/jobfile"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast/manifest"
@@ -38,8 +35,7 @@ func (f forecastFlags) contents(ctx context.Context, of state, text []byte) (req
 	contents, err := terraformplan.Read(text, terraformplan.Given{
 		Given: given,
 		Elastic: func(resourceType string, attributes []byte) (*forecast.Job, runtime.Object, error) {
-			read, err := provider.ReadPlanned(ctx, "", resourceType, attributes, s.Queues.FlavorLabels)
-			return read.Job, read.Object, err
+			return readPlanned(ctx, resourceType, attributes, s.Queues.FlavorLabels)
 		},
 	})
 	if err != nil {
@@ -49,14 +45,14 @@ func (f forecastFlags) contents(ctx context.Context, of state, text []byte) (req
 }
 
 // dryRun asks the API server what it would make of the jobs that are known.
-func (a request) dryRun(ctx context.Context, client *cluster.Client) {
+func (a request) dryRun(ctx context.Context, server asked) {
 	var jobs []forecast.Job
 	for _, job := range a.jobs {
 		if job.Unknown == "" {
 			jobs = append(jobs, job.Job)
 		}
 	}
-	jobs = snapshot.DryRun(ctx, client, jobs)
+	jobs = server.dryRun(ctx, jobs)
 	for i := range a.jobs {
 		if a.jobs[i].Unknown == "" {
 			a.jobs[i].Job, jobs = jobs[0], jobs[1:]
@@ -95,7 +91,7 @@ func (a request) report(ctx context.Context, of state) (report.Report, error) {
 		answers = forecasts(on)
 	}
 	if of.asks != nil {
-		answers = snapshot.DryRunReplacements(ctx, of.asks, on, answers, forecasts)
+		answers = of.asks.replacements(ctx, on, answers, forecasts)
 	}
 	for _, job := range a.jobs {
 		entry := report.Entry{Address: job.Address, Action: job.Action, Unknown: job.Unknown}

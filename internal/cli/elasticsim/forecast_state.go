@@ -2,7 +2,6 @@ package elasticsim
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -12,8 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/cli"
-	"github.com/elastic-training/terraform-provider-elastic/internal/cli/clusterflags"
-	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster/snapshot"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
 )
@@ -25,7 +22,15 @@ type state struct {
 	// details reads what is to be known of training jobs besides, as far as it may be read. A file has it already.
 	details func([]types.NamespacedName) (map[types.NamespacedName]forecast.TrainingJob, error)
 	// asks is the API server that is asked by dry runs; nil if none is.
-	asks *cluster.Client
+	asks asked
+}
+
+// asked is an API server that is asked by dry runs.
+type asked interface {
+	// dryRun asks it what it would make of jobs.
+	dryRun(ctx context.Context, jobs []forecast.Job) []forecast.Job
+	// replacements makes forecasts again if it rejects pods that controllers would create in the place of victims.
+	replacements(ctx context.Context, on *forecast.Snapshot, answers []forecast.Answer, again func(*forecast.Snapshot) []forecast.Answer) []forecast.Answer
 }
 
 // checkSnapshot checks the flags that --snapshot needs or excludes.
@@ -36,7 +41,7 @@ func (f *forecastFlags) checkSnapshot(flags *pflag.FlagSet) error {
 		}
 		return nil
 	}
-	for _, name := range []string{clusterflags.Kubeconfig, clusterflags.Context} {
+	for _, name := range []string{"kubeconfig", "context"} {
 		if flags.Changed(name) {
 			return cli.UsageError("--snapshot and --%s are mutually exclusive: with a snapshot no cluster is contacted", name)
 		}
@@ -52,27 +57,7 @@ func (f forecastFlags) state(ctx context.Context, in io.Reader) (state, error) {
 	if f.snapshot != "" {
 		return f.stateOfFile(in)
 	}
-	client, err := f.connect()
-	if err != nil {
-		return state{}, err
-	}
-	s, err := readCluster(ctx, client)
-	if err != nil {
-		return state{}, err
-	}
-	of := state{
-		Snapshot: s,
-		runtime: func(kind, namespace, name string) (*unstructured.Unstructured, error) {
-			return snapshot.ReadRuntime(ctx, client, kind, namespace, name)
-		},
-		details: func(names []types.NamespacedName) (map[types.NamespacedName]forecast.TrainingJob, error) {
-			return readJobs(ctx, client, names)
-		},
-	}
-	if !f.noDryRun {
-		of.asks = client
-	}
-	return of, nil
+	return f.stateOfCluster(ctx)
 }
 
 func (f forecastFlags) stateOfFile(in io.Reader) (state, error) {
@@ -96,22 +81,4 @@ func (f forecastFlags) stateOfFile(in io.Reader) (state, error) {
 		Snapshot: file.Snapshot, runtime: file.Runtime,
 		details: func([]types.NamespacedName) (map[types.NamespacedName]forecast.TrainingJob, error) { return nil, nil },
 	}, nil
-}
-
-// readCluster reads what forecasts need, and Kueue's objects if it is installed.
-func readCluster(ctx context.Context, client *cluster.Client) (*forecast.Snapshot, error) {
-	s, err := snapshot.Read(ctx, client)
-	if err != nil {
-		return nil, explained(err)
-	}
-	if s.Queues, err = snapshot.ReadQueues(ctx, client); err != nil && !errors.Is(err, snapshot.ErrNoKueue) {
-		return nil, explained(err)
-	}
-	return s, nil
-}
-
-// readJobs reads the ConfigMaps of training jobs, as far as that is allowed.
-func readJobs(ctx context.Context, client *cluster.Client, names []types.NamespacedName) (map[types.NamespacedName]forecast.TrainingJob, error) {
-	known, err := snapshot.ReadJobs(ctx, client, names)
-	return known, explained(err)
 }

@@ -14,8 +14,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
-
-	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 )
 
 // names replaces the words of names, labels and whatever else is text in the objects of a cluster. Equal words become
@@ -50,7 +48,7 @@ const (
 )
 
 // namesOf replaces the words of objects.
-func namesOf(objects []cluster.Object) *names {
+func namesOf(objects []object) *names {
 	n := &names{whole: map[string]bool{}, words: map[string]string{}}
 	for _, object := range objects {
 		if object.GetUID() != "" {
@@ -91,7 +89,7 @@ func (n *names) number(found []string) {
 }
 
 // rename replaces the words in objects of which namesOf was made.
-func (n *names) rename(objects []cluster.Object) {
+func (n *names) rename(objects []object) {
 	for _, object := range objects {
 		visitTexts(reflect.ValueOf(object), "", n.text)
 	}

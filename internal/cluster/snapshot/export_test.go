@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"regexp"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
 )
 
@@ -13,7 +12,7 @@ var Merged = merged
 
 // Anonymized is what WriteAnonymized writes, with the names in other objects replaced in the same way, and a function
 // that puts the names of a text back.
-func Anonymized(s *forecast.Snapshot, others ...cluster.Object) (text []byte, back func(string) string, err error) {
+func Anonymized(s *forecast.Snapshot, others ...object) (text []byte, back func(string) string, err error) {
 	objects := objectsOf(s)
 	n := namesOf(append(objects[:len(objects):len(objects)], others...))
 	n.rename(objects)

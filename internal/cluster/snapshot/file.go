@@ -1,3 +1,6 @@
+// Package snapshot reads a cluster for a forecast, with few cheap requests, all at the same time: one LIST for each
+// kind of object, answered from the API server's cache, without pods that have ended. Its error names every missing
+// permission that a forecast requires. Package forecast interprets the objects.
 package snapshot
 
 import (

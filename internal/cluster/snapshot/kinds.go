@@ -1,7 +1,6 @@
 package snapshot
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -15,16 +14,14 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/kubernetes"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
-	kueueclient "github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/client"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/versions"
-	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
 )
@@ -36,55 +33,54 @@ type kind struct {
 	// needed kinds have to be readable on an API server; others are noted in Snapshot.Unread.
 	needed bool
 
-	list   func(ctx context.Context, c *cluster.Client) error   // all of an API server's
+	set    func(list runtime.Object) error                      // all of an API server's
 	add    func(version schema.GroupVersion, text []byte) error // one of a file, in JSON
 	begin  func()                                               // notes that the kind was read, even if there are none
-	copies func() []cluster.Object                              // deep ones, with kind and version
+	copies func() []object                                      // deep ones, with kind and version
 }
 
-// kindsOf are the kinds besides Kueue's. None of the functions but list uses the client.
-func kindsOf(s *forecast.Snapshot, kube kubernetes.Interface) []kind {
-	v1, registration, devices, storage := kube.CoreV1(), kube.AdmissionregistrationV1(), kube.ResourceV1(), kube.StorageV1()
+// kindsOf are the kinds besides Kueue's.
+func kindsOf(s *forecast.Snapshot) []kind {
 	return []kind{
-		needed(of(corev1.SchemeGroupVersion, "nodes", v1.Nodes(), &s.Nodes)),
-		needed(of(corev1.SchemeGroupVersion, "pods", v1.Pods(""), &s.Pods)),
-		needed(of(schedulingv1.SchemeGroupVersion, "priorityclasses", kube.SchedulingV1().PriorityClasses(), &s.PriorityClasses)),
-		of(policyv1.SchemeGroupVersion, "poddisruptionbudgets", kube.PolicyV1().PodDisruptionBudgets(""), &s.Budgets),
-		of(corev1.SchemeGroupVersion, "namespaces", v1.Namespaces(), &s.Namespaces),
-		of(corev1.SchemeGroupVersion, "limitranges", v1.LimitRanges(""), &s.LimitRanges),
-		of(corev1.SchemeGroupVersion, "resourcequotas", v1.ResourceQuotas(""), &s.Quotas),
-		of(nodev1.SchemeGroupVersion, "runtimeclasses", kube.NodeV1().RuntimeClasses(), &s.RuntimeClasses),
-		of(corev1.SchemeGroupVersion, "services", v1.Services(""), &s.Services),
-		of(corev1.SchemeGroupVersion, "replicationcontrollers", v1.ReplicationControllers(""), &s.ReplicationControllers),
-		of(appsv1.SchemeGroupVersion, "replicasets", kube.AppsV1().ReplicaSets(""), &s.ReplicaSets),
-		of(appsv1.SchemeGroupVersion, "statefulsets", kube.AppsV1().StatefulSets(""), &s.StatefulSets),
-		of(batchv1.SchemeGroupVersion, "jobs", kube.BatchV1().Jobs(""), &s.BatchJobs),
-		of(resourcev1.SchemeGroupVersion, "deviceclasses", devices.DeviceClasses(), &s.Devices.Classes),
-		of(resourcev1.SchemeGroupVersion, "resourceslices", devices.ResourceSlices(), &s.Devices.Slices),
-		of(resourcev1.SchemeGroupVersion, "resourceclaims", devices.ResourceClaims(""), &s.Devices.Claims),
-		of(resourcev1.SchemeGroupVersion, "resourceclaimtemplates", devices.ResourceClaimTemplates(""), &s.Devices.Templates),
-		of(corev1.SchemeGroupVersion, "persistentvolumeclaims", v1.PersistentVolumeClaims(""), &s.Storage.Claims),
-		of(corev1.SchemeGroupVersion, "persistentvolumes", v1.PersistentVolumes(), &s.Storage.Volumes),
-		of(storagev1.SchemeGroupVersion, "storageclasses", storage.StorageClasses(), &s.Storage.Classes),
-		of(storagev1.SchemeGroupVersion, "csinodes", storage.CSINodes(), &s.Storage.Nodes),
-		of(storagev1.SchemeGroupVersion, "csidrivers", storage.CSIDrivers(), &s.Storage.Drivers),
-		of(storagev1.SchemeGroupVersion, "volumeattachments", storage.VolumeAttachments(), &s.Storage.Attachments),
-		of(admissionv1.SchemeGroupVersion, "mutatingwebhookconfigurations", registration.MutatingWebhookConfigurations(), &s.Webhooks.Mutating),
-		of(admissionv1.SchemeGroupVersion, "validatingwebhookconfigurations", registration.ValidatingWebhookConfigurations(), &s.Webhooks.Validating),
+		needed(of(corev1.SchemeGroupVersion, "nodes", &s.Nodes)),
+		needed(of(corev1.SchemeGroupVersion, "pods", &s.Pods)),
+		needed(of(schedulingv1.SchemeGroupVersion, "priorityclasses", &s.PriorityClasses)),
+		of(policyv1.SchemeGroupVersion, "poddisruptionbudgets", &s.Budgets),
+		of(corev1.SchemeGroupVersion, "namespaces", &s.Namespaces),
+		of(corev1.SchemeGroupVersion, "limitranges", &s.LimitRanges),
+		of(corev1.SchemeGroupVersion, "resourcequotas", &s.Quotas),
+		of(nodev1.SchemeGroupVersion, "runtimeclasses", &s.RuntimeClasses),
+		of(corev1.SchemeGroupVersion, "services", &s.Services),
+		of(corev1.SchemeGroupVersion, "replicationcontrollers", &s.ReplicationControllers),
+		of(appsv1.SchemeGroupVersion, "replicasets", &s.ReplicaSets),
+		of(appsv1.SchemeGroupVersion, "statefulsets", &s.StatefulSets),
+		of(batchv1.SchemeGroupVersion, "jobs", &s.BatchJobs),
+		of(resourcev1.SchemeGroupVersion, "deviceclasses", &s.Devices.Classes),
+		of(resourcev1.SchemeGroupVersion, "resourceslices", &s.Devices.Slices),
+		of(resourcev1.SchemeGroupVersion, "resourceclaims", &s.Devices.Claims),
+		of(resourcev1.SchemeGroupVersion, "resourceclaimtemplates", &s.Devices.Templates),
+		of(corev1.SchemeGroupVersion, "persistentvolumeclaims", &s.Storage.Claims),
+		of(corev1.SchemeGroupVersion, "persistentvolumes", &s.Storage.Volumes),
+		of(storagev1.SchemeGroupVersion, "storageclasses", &s.Storage.Classes),
+		of(storagev1.SchemeGroupVersion, "csinodes", &s.Storage.Nodes),
+		of(storagev1.SchemeGroupVersion, "csidrivers", &s.Storage.Drivers),
+		of(storagev1.SchemeGroupVersion, "volumeattachments", &s.Storage.Attachments),
+		of(admissionv1.SchemeGroupVersion, "mutatingwebhookconfigurations", &s.Webhooks.Mutating),
+		of(admissionv1.SchemeGroupVersion, "validatingwebhookconfigurations", &s.Webhooks.Validating),
 	}
 }
 
 // queueKinds are Kueue's kinds.
-func queueKinds(q *forecast.Queues, k *kueueclient.Client) []kind {
+func queueKinds(q *forecast.Queues) []kind {
 	return []kind{
-		needed(of(kueue.SchemeGroupVersion, "clusterqueues", k.ClusterQueues(), &q.ClusterQueues)),
-		needed(of(kueue.SchemeGroupVersion, "localqueues", k.LocalQueues(""), &q.LocalQueues)),
-		needed(of(kueue.SchemeGroupVersion, "resourceflavors", k.ResourceFlavors(), &q.Flavors)),
-		needed(of(kueue.SchemeGroupVersion, "cohorts", k.Cohorts(), &q.Cohorts)),
-		needed(of(kueue.SchemeGroupVersion, "admissionchecks", k.AdmissionChecks(), &q.AdmissionChecks)),
-		needed(of(kueue.SchemeGroupVersion, "workloadpriorityclasses", k.WorkloadPriorityClasses(), &q.PriorityClasses)),
-		needed(of(kueue.SchemeGroupVersion, "workloads", k.Workloads(""), &q.Workloads)),
-		of(kueue.SchemeGroupVersion, "topologies", k.Topologies(), &q.Topologies),
+		needed(of(kueue.SchemeGroupVersion, "clusterqueues", &q.ClusterQueues)),
+		needed(of(kueue.SchemeGroupVersion, "localqueues", &q.LocalQueues)),
+		needed(of(kueue.SchemeGroupVersion, "resourceflavors", &q.Flavors)),
+		needed(of(kueue.SchemeGroupVersion, "cohorts", &q.Cohorts)),
+		needed(of(kueue.SchemeGroupVersion, "admissionchecks", &q.AdmissionChecks)),
+		needed(of(kueue.SchemeGroupVersion, "workloadpriorityclasses", &q.PriorityClasses)),
+		needed(of(kueue.SchemeGroupVersion, "workloads", &q.Workloads)),
+		of(kueue.SchemeGroupVersion, "topologies", &q.Topologies),
 	}
 }
 
@@ -96,23 +92,31 @@ func needed(k kind) kind {
 // pointer is a pointer to a Go type of Kubernetes or Kueue.
 type pointer[T any] interface {
 	*T
-	cluster.Object
+	object
+}
+
+// object is what cluster.Object is.
+type object interface {
+	metav1.Object
+	runtime.Object
 }
 
 // of is the kind with the Go type T.
-func of[T any, P pointer[T], L runtime.Object](version schema.GroupVersion, plural string, from cluster.Listing[L], in *[]P) kind {
+func of[T any, P pointer[T]](version schema.GroupVersion, plural string, in *[]P) kind {
 	k := kind{GroupVersionKind: version.WithKind(reflect.TypeFor[T]().Name()), plural: plural}
 	return kind{
 		GroupVersionKind: k.GroupVersionKind, plural: plural,
-		list: func(ctx context.Context, c *cluster.Client) error {
-			options := metav1.ListOptions{}
-			if k.Kind == "Pod" {
-				options.FieldSelector = NotEnded
-			}
-			objects, err := cluster.ListCached[P](ctx, c, from, options)
-			if err == nil {
-				*in = objects
-			}
+		set: func(list runtime.Object) error {
+			objects := make([]P, 0, meta.LenList(list))
+			err := meta.EachListItem(list, func(item runtime.Object) error {
+				object, ok := item.(P)
+				if !ok {
+					return fmt.Errorf("got a list of %T", item)
+				}
+				objects = append(objects, object)
+				return nil
+			})
+			*in = objects
 			return err
 		},
 		add: func(version schema.GroupVersion, text []byte) error {
@@ -128,7 +132,7 @@ func of[T any, P pointer[T], L runtime.Object](version schema.GroupVersion, plur
 				*in = []P{}
 			}
 		},
-		copies: func() (copies []cluster.Object) {
+		copies: func() (copies []object) {
 			for _, object := range *in {
 				copied := object.DeepCopyObject().(P) //nolint:forcetypeassert // a copy has the type of its original
 				copied.GetObjectKind().SetGroupVersionKind(k.GroupVersionKind)
@@ -141,7 +145,7 @@ func of[T any, P pointer[T], L runtime.Object](version schema.GroupVersion, plur
 
 // decode reads an object of a file. Kueue's are read as users write them, in any version; others as client-go reads the
 // answers of an API server, of which it ignores fields that it does not know.
-func (k *kind) decode(version schema.GroupVersion, text []byte, into cluster.Object) error {
+func (k *kind) decode(version schema.GroupVersion, text []byte, into object) error {
 	defer into.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{}) // which typed clients do not set either
 	switch {
 	case !k.ofKueue() && version != k.GroupVersion():

@@ -21,10 +21,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
-	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/client"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/configuration"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
@@ -93,7 +91,7 @@ func newParser() *parser {
 		seen: map[string]bool{}, named: map[objectKey]bool{}, configMaps: map[types.NamespacedName]*corev1.ConfigMap{},
 		deployments: map[types.NamespacedName]*appsv1.Deployment{}, runtimes: map[objectKey]*unstructured.Unstructured{},
 	}
-	p.kinds = append(kindsOf(p.snapshot, kubernetes.New(nil)), queueKinds(p.queues, &client.Client{})...)
+	p.kinds = append(kindsOf(p.snapshot), queueKinds(p.queues)...)
 	return p
 }
 

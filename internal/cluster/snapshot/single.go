@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
-	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
 )
 
@@ -19,32 +18,7 @@ type source interface {
 	deployment(ctx context.Context, name types.NamespacedName) (*appsv1.Deployment, error)
 }
 
-// server is an API server.
-type server struct{ *cluster.Client }
-
-func (s server) configMap(ctx context.Context, name types.NamespacedName) (*corev1.ConfigMap, error) {
-	return cluster.Get(ctx, s.Client, s.Kubernetes().CoreV1().ConfigMaps(name.Namespace), name.Name)
-}
-
-func (s server) deployment(ctx context.Context, name types.NamespacedName) (*appsv1.Deployment, error) {
-	return cluster.Get(ctx, s.Client, s.Kubernetes().AppsV1().Deployments(name.Namespace), name.Name)
-}
-
-// ReadJobs reads what the ConfigMaps of training jobs say. A job is left out where there are none, or they may not be read.
-func ReadJobs(ctx context.Context, client *cluster.Client, names []types.NamespacedName) (map[types.NamespacedName]forecast.TrainingJob, error) {
-	known := map[types.NamespacedName]forecast.TrainingJob{}
-	for _, name := range names {
-		job, found, err := readJob(ctx, server{client}, name)
-		if err != nil {
-			return known, err
-		}
-		if found {
-			known[name] = job
-		}
-	}
-	return known, nil
-}
-
+// readJob reads what the ConfigMaps of a training job say.
 func readJob(ctx context.Context, from source, name types.NamespacedName) (job forecast.TrainingJob, found bool, err error) {
 	of := func(configMap string) types.NamespacedName {
 		return types.NamespacedName{Namespace: name.Namespace, Name: configMap}

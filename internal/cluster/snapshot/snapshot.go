@@ -1,6 +1,5 @@
-// Package snapshot reads a cluster for a forecast, with few cheap requests, all at the same time: one LIST for each
-// kind of object, answered from the API server's cache, without pods that have ended. Its error names every missing
-// permission that a forecast requires. Package forecast interprets the objects.
+//go:build !offline
+
 package snapshot
 
 import (
@@ -41,7 +40,7 @@ func (e *ForbiddenError) Error() string {
 func Read(ctx context.Context, client *cluster.Client) (*forecast.Snapshot, error) {
 	s := &forecast.Snapshot{AsOf: time.Now(), Jobs: map[types.NamespacedName]forecast.TrainingJob{}}
 	l := &lists{}
-	l.start(ctx, client, kindsOf(s, client.Kubernetes()))
+	l.start(ctx, client, kindsOf(s))
 	l.running.Go(func() { s.Version = versionOf(ctx, client.Kubernetes()) })
 	if err := l.wait(); err != nil {
 		return nil, err
@@ -64,7 +63,7 @@ func versionOf(ctx context.Context, kube kubernetes.Interface) string {
 // ReadQueues reads Kueue's objects. Where Kueue is not installed it fails with ErrNoKueue.
 func ReadQueues(ctx context.Context, client *cluster.Client) (*forecast.Queues, error) {
 	q, l := &forecast.Queues{}, &lists{}
-	l.start(ctx, client, queueKinds(q, client.Kueue()))
+	l.start(ctx, client, queueKinds(q))
 	l.running.Go(func() { l.noteError(readConfiguration(ctx, server{client}, q)) })
 	if err := l.wait(); err != nil {
 		return nil, err
@@ -88,7 +87,7 @@ type lists struct {
 // start begins to list kinds.
 func (l *lists) start(ctx context.Context, client *cluster.Client, kinds []kind) {
 	for i := range kinds {
-		l.running.Go(func() { l.note(&kinds[i], kinds[i].list(ctx, client)) })
+		l.running.Go(func() { l.note(&kinds[i], server{client}.list(ctx, &kinds[i])) })
 	}
 }
 

@@ -10,8 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-
-	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 )
 
 // unread are the fields that no forecast reads, and that may hold secrets, say what only a person may know, or are large.
@@ -27,7 +25,7 @@ var unread = map[string]bool{
 }
 
 // strip empties the fields of an object that no forecast reads. A ConfigMap has what forecasts read only.
-func strip(object cluster.Object) {
+func strip(object object) {
 	if _, isConfigMap := object.(*corev1.ConfigMap); !isConfigMap {
 		stripFields(reflect.ValueOf(object))
 	}

@@ -13,13 +13,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
 
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/client"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/configuration"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
-	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
 )
 
@@ -34,7 +31,7 @@ func WriteAnonymized(out io.Writer, s *forecast.Snapshot) error {
 	return write(out, objects)
 }
 
-func write(out io.Writer, objects []cluster.Object) error {
+func write(out io.Writer, objects []object) error {
 	buffered := bufio.NewWriter(out)
 	_, _ = buffered.WriteString(`{"apiVersion":"v1","kind":"List","items":[`) // Flush returns the error
 	for i, object := range objects {
@@ -53,12 +50,12 @@ func write(out io.Writer, objects []cluster.Object) error {
 }
 
 // objectsOf are the objects of a file, which may be changed.
-func objectsOf(s *forecast.Snapshot) []cluster.Object {
-	kinds := kindsOf(s, kubernetes.New(nil))
+func objectsOf(s *forecast.Snapshot) []object {
+	kinds := kindsOf(s)
 	if s.Queues != nil {
-		kinds = append(kinds, queueKinds(s.Queues, &client.Client{})...)
+		kinds = append(kinds, queueKinds(s.Queues)...)
 	}
-	objects := []cluster.Object{index(s, kinds)}
+	objects := []object{index(s, kinds)}
 	if s.Queues != nil && s.Queues.Configuration != nil {
 		objects = append(objects, configurationMap(s.Queues.Configuration))
 	}
@@ -123,8 +120,8 @@ func configurationMap(c *configuration.Configuration) *corev1.ConfigMap {
 }
 
 // jobMaps are a training job's ConfigMaps with the numbers that forecasts read.
-func jobMaps(name types.NamespacedName, job forecast.TrainingJob) []cluster.Object {
-	of := func(configMapName, key string, value any) cluster.Object {
+func jobMaps(name types.NamespacedName, job forecast.TrainingJob) []object {
+	of := func(configMapName, key string, value any) object {
 		text, err := json.Marshal(value)
 		if err != nil {
 			panic(err) // numbers and words
@@ -138,7 +135,7 @@ func jobMaps(name types.NamespacedName, job forecast.TrainingJob) []cluster.Obje
 	status := trainingjob.Status{
 		Phase: job.Status.Phase, Generation: job.Status.Generation, StepsDone: job.Status.StepsDone, StepsTotal: job.Status.StepsTotal,
 	}
-	return []cluster.Object{
+	return []object{
 		of(trainingjob.ConfigMapName(name.Name), trainingjob.WorkersKey, workers),
 		of(trainingjob.StatusName(name.Name), trainingjob.StatusKey, status),
 	}

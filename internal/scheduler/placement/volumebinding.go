@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	volumehelpers "k8s.io/component-helpers/storage/volume"
 )
 
 // bindVolumes binds the claims of a pod that is bound to a node: what waited for it is tied to the node's volumes from
@@ -83,8 +82,8 @@ func unused(list []binding) int64 {
 // candidates are all volumes that a claim could be bound to, whatever the node.
 func (v *volumes) candidates(claim *corev1.PersistentVolumeClaim) (found []*corev1.PersistentVolume) {
 	for _, pv := range v.persistent {
-		match, err := volumehelpers.FindMatchingVolume(claim, []*corev1.PersistentVolume{pv}, nil, nil, false, true)
-		if err == nil && match != nil && volumehelpers.CheckAccessModes(claim, pv) {
+		match, err := matchingVolume(claim, []*corev1.PersistentVolume{pv}, nil, nil)
+		if err == nil && match != nil && hasAccessModes(pv, claim) {
 			found = append(found, pv)
 		}
 	}
@@ -93,21 +92,18 @@ func (v *volumes) candidates(claim *corev1.PersistentVolumeClaim) (found []*core
 
 // bind ties a claim to a volume.
 func (v *volumes) bind(key string, claim *corev1.PersistentVolumeClaim, to *corev1.PersistentVolume) {
-	pv, _, err := volumehelpers.GetBindVolumeToClaim(to, claim)
-	if err != nil {
-		return
-	}
+	pv := boundTo(to, claim)
 	at := slices.IndexFunc(v.persistent, func(other *corev1.PersistentVolume) bool { return other.Name == pv.Name })
 	v.persistent[at] = pv
 	claim.Spec.VolumeName = pv.Name
-	metav1.SetMetaDataAnnotation(&claim.ObjectMeta, volumehelpers.AnnBindCompleted, "yes")
+	metav1.SetMetaDataAnnotation(&claim.ObjectMeta, bindCompleted, "yes")
 	v.claims[key] = claim
 }
 
 // equal names a volume that a claim could have got as well, and that is not for the same nodes; "" for none. Which of
 // equals is taken is decided by the order of a cache.
 func (v *volumes) equal(b binding, n *node, list []binding) string {
-	if volumehelpers.IsVolumeBoundToClaim(b.pv, b.claim) {
+	if isBoundTo(b.pv, b.claim) {
 		return ""
 	}
 	without := map[string]*corev1.PersistentVolume{}
@@ -118,7 +114,7 @@ func (v *volumes) equal(b binding, n *node, list []binding) string {
 	}
 	size := b.pv.Spec.Capacity[corev1.ResourceStorage]
 	for {
-		other, err := volumehelpers.FindMatchingVolume(b.claim, v.persistent, n.object, without, true, true)
+		other, err := matchingVolume(b.claim, v.persistent, n.object, without)
 		if err != nil || other == nil || size.Cmp(other.Spec.Capacity[corev1.ResourceStorage]) != 0 {
 			return ""
 		}

@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
-	volumehelpers "k8s.io/component-helpers/storage/volume"
 )
 
 // Storage is what decides where pods with volume claims may run.
@@ -175,9 +174,6 @@ func (m *mounts) reject(at preFilter, why string) {
 	}
 }
 
-// selectedNode is kube-scheduler's mark of the node for which a volume is being provisioned.
-const selectedNode = volumehelpers.AnnSelectedNode
-
 // mounts reads the claims of a pod as they are now; nil where it has none, or volumes are not known.
 func (c *Cluster) mounts(pod *Pod) *mounts {
 	if c.volumes == nil || len(pod.object.Spec.Volumes) == 0 {
@@ -229,10 +225,10 @@ func (m *mounts) read(c *Cluster, key string, claim *corev1.PersistentVolumeClai
 	if slices.Contains(claim.Spec.AccessModes, corev1.ReadWriteOncePod) && !ephemeral && !slices.Contains(m.exclusive, key) {
 		m.exclusive = append(m.exclusive, key)
 	}
-	class := c.storage.classes[volumehelpers.GetPersistentVolumeClaimClass(claim)]
+	class := c.storage.classes[classOfClaim(claim)]
 	delayed := class != nil && class.VolumeBindingMode != nil && *class.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer
-	static := class == nil || class.Provisioner == volumehelpers.NotSupportedProvisioner
-	_, complete := claim.Annotations[volumehelpers.AnnBindCompleted]
+	static := !provisions(class)
+	_, complete := claim.Annotations[bindCompleted]
 	switch {
 	case claim.Status.Phase == corev1.ClaimLost:
 		m.reject(claimsPreFilter, fmt.Sprintf("persistentvolumeclaim %q bound to non-existent persistentvolume %q", claim.Name, claim.Spec.VolumeName))
@@ -302,7 +298,7 @@ func (cy *cycle) mountable(t *trial) filterStatus {
 		return v
 	}
 	for _, pv := range m.bound {
-		if volumehelpers.CheckNodeAffinity(pv, t.object.Labels) != nil {
+		if !reachable(pv, t.object.Labels) {
 			return volumeConflict
 		}
 	}
@@ -427,7 +423,7 @@ func (c *Cluster) attach(pod *Pod, to map[volumeID]bool) {
 			}
 			continue
 		}
-		if class := c.storage.classes[volumehelpers.GetPersistentVolumeClaimClass(claim)]; class != nil && class.Provisioner != volumehelpers.NotSupportedProvisioner {
+		if class := c.storage.classes[classOfClaim(claim)]; provisions(class) {
 			to[volumeID{class.Provisioner, "for " + key}] = true
 		}
 	}
@@ -451,7 +447,7 @@ func (c *Cluster) bindings(m *mounts, n *node) (list []binding, ok bool) {
 		if selected := claim.Annotations[selectedNode]; selected != "" && selected != n.name {
 			return nil, false
 		} else if selected == "" {
-			pv, err := volumehelpers.FindMatchingVolume(claim, c.volumes.persistent, n.object, chosen, true, true)
+			pv, err := matchingVolume(claim, c.volumes.persistent, n.object, chosen)
 			if err != nil {
 				return nil, false
 			}
@@ -461,8 +457,8 @@ func (c *Cluster) bindings(m *mounts, n *node) (list []binding, ok bool) {
 				continue
 			}
 		}
-		class := c.storage.classes[volumehelpers.GetPersistentVolumeClaimClass(claim)]
-		if class == nil || class.Provisioner == "" || class.Provisioner == volumehelpers.NotSupportedProvisioner ||
+		class := c.storage.classes[classOfClaim(claim)]
+		if !provisions(class) || class.Provisioner == "" ||
 			!inTopologies(class.AllowedTopologies, n.object.Labels) {
 			return nil, false
 		}

@@ -59,8 +59,11 @@ func New(config *rest.Config, httpClient *http.Client) (*Client, error) {
 	return &Client{rest: restClient, scheme: scheme, parameters: runtime.NewParameterCodec(scheme)}, nil
 }
 
-// Kinds returns the group, version and kind of this client's Go types.
-func (c *Client) Kinds() runtime.ObjectTyper { return c.scheme }
+// Kinds are the group, version and kind of this client's Go types.
+func (c *Client) Kinds() *runtime.Scheme { return c.scheme }
+
+// RESTClient is what the resources send their requests with.
+func (c *Client) RESTClient() rest.Interface { return c.rest }
 
 // AdmissionChecks are cluster-wide.
 func (c *Client) AdmissionChecks() Resource[*kueue.AdmissionCheck, *kueue.AdmissionCheckList] {

@@ -8,8 +8,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/strategicpatch"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	_ "github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob/strategicmerge" // for overrides of runtimes
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
 )
 
@@ -172,7 +173,7 @@ func merge[T any](to *T, patch map[string]any, shape T) error {
 	if err != nil {
 		return err
 	}
-	merged, err := strategicpatch.StrategicMergePatch(original, change, shape)
+	merged, err := trainingjob.StrategicMerge(original, change, shape)
 	if err != nil {
 		return err
 	}
