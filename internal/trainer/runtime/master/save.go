@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
@@ -91,8 +90,8 @@ type savedModel struct {
 
 // save writes the final model in the background, so that a slow disk does not look like a dead master.
 func (m *Master) save() {
-	info, run, state := m.describe(), m.run(), slices.Clone(m.state)
-	m.saving.Go(func() {
+	info, run := m.describe(), m.run()
+	m.inBackground(func(state []float32) {
 		ctx, cancel := context.WithTimeout(m.writing, saveTimeout)
 		defer cancel()
 		m.files.Lock()
@@ -106,6 +105,16 @@ func (m *Master) save() {
 	})
 }
 
+// inBackground has the state written, as it is now.
+func (m *Master) inBackground(write func(state []float32)) {
+	m.keeper.lend(func(v *version) {
+		m.saving.Go(func() {
+			defer m.keeper.release(v)
+			write(v.floats)
+		})
+	})
+}
+
 // encodeModel is the file of a final model, and its SHA-256.
 func (m *Master) encodeModel(state []float32) (file []byte, sum string, err error) {
 	var b bytes.Buffer
@@ -115,9 +124,9 @@ func (m *Master) encodeModel(state []float32) (file []byte, sum string, err erro
 }
 
 // modelBytes is the size of the final model: every state's is the same.
-func (m *Master) modelBytes() (int, error) {
+func (m *Master) modelBytes(state []float32) (int, error) {
 	var size counter
-	err := safetensors.Write(&size, m.network.Export(m.state), nil)
+	err := safetensors.Write(&size, m.network.Export(state), nil)
 	return int(size), err
 }
 
