@@ -145,13 +145,13 @@ func (s *site) newcomer(ctx context.Context, id int) (*visitor, func(), error) {
 	})
 }
 
-// state reads until it has received a whole state, and returns its step.
-func (v *visitor) state() (step int64, err error) {
+// state reads until it has received a whole state, and checks it.
+func (v *visitor) state() error {
 	var whole wire.Assembly
 	for {
 		f := &wire.Frame{}
 		if err := v.RecvMsg(f); err != nil {
-			return 0, err
+			return err
 		}
 		s := f.Message.GetState()
 		if s == nil {
@@ -161,7 +161,7 @@ func (v *visitor) state() (step int64, err error) {
 		floats, err := whole.Add(f, s.Piece, wideSize, func() []float32 { return make([]float32, wideSize) })
 		f.Release()
 		if err != nil || floats != nil {
-			return s.Step, errors.Join(err, counts(floats, s.Step))
+			return errors.Join(err, counts(floats, s.Step))
 		}
 	}
 }
@@ -227,10 +227,7 @@ func (s *site) tenJoin(ctx context.Context) error {
 	}
 	received := make(chan error, len(visitors))
 	for _, v := range visitors {
-		go func() {
-			_, err := v.state()
-			received <- err
-		}()
+		go func() { received <- v.state() }()
 	}
 	var errs []error
 	for range visitors {
@@ -269,8 +266,7 @@ func (s *site) oneReads(ctx context.Context) error {
 		defer closeVisit()
 		go v.beat(ctx)
 		if id > 10 {
-			_, err := v.state()
-			return err
+			return v.state()
 		}
 		if err := s.beyondRetained(ctx); err != nil {
 			return err
