@@ -85,11 +85,7 @@ func (m *Master) checkpoint(step, trusted int64) {
 	id := m.cfg.Job.Identity
 	name := CheckpointName{Lineage: id.Lineage, Step: step, Job: id.Job, Generation: m.cfg.Fence.Generation(), Trusted: trusted}
 	last, before := m.last, m.evaluations.before(step)
-	m.inBackground(func(state []float32) {
-		ctx, cancel := context.WithTimeout(m.writing, checkpointTimeout)
-		defer cancel()
-		m.files.Lock() // the model's files and checkpoints are written one at a time
-		defer m.files.Unlock()
+	m.inBackground(checkpointTimeout, func(ctx context.Context, state []float32) {
 		file, err := checkpoint.Encode(checkpoint.Checkpoint{
 			Lineage: id.Lineage, Step: step, Generation: name.Generation, LossSum: last.LossSum, Counts: last.Counts, Evaluations: before, Validation: id.Validation, Tensors: m.network.Snapshot(state),
 		})

@@ -147,14 +147,14 @@ func (m *Master) publish(e coordinator.Publish) {
 
 // apply has an update applied to the state. The coordinator completes no further step while too many are not.
 func (m *Master) apply(u update) {
-	if m.unapplied++; m.unapplied == retainedUpdates {
+	if m.keeper.unapplied++; m.keeper.unapplied == retainedUpdates {
 		m.pending = append(m.pending, coordinator.Behind{Is: true})
 	}
 	m.keeper.apply(u, func(err error) {
 		if err != nil {
 			m.step(coordinator.Unhealthy{Reason: err.Error()})
 		}
-		if m.unapplied--; m.unapplied == retainedUpdates-1 {
+		if m.keeper.unapplied--; m.keeper.unapplied == retainedUpdates-1 {
 			m.step(coordinator.Behind{Is: false})
 		}
 	})

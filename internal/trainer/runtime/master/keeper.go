@@ -21,8 +21,11 @@ type keeper struct {
 	ended   <-chan struct{} // closed when the loop has ended; requests that have not begun are dropped
 	results chan func()     // to be called by the loop
 	freed   chan struct{}   // capacity 1: a version has lost its last reader
-	newest  chan struct{}   // closed when the newest request is done
 	running sync.WaitGroup
+
+	// These belong to the loop.
+	newest    chan struct{} // closed when the newest request is done
+	unapplied int           // updates that were requested and whose result has not come back
 
 	// These belong to the request that is being carried out.
 	current *version

@@ -117,13 +117,12 @@ type Master struct {
 	pending []coordinator.Event // caused by effects; they come before the next from outside
 	waiting []*input            // for a hash
 
-	keeper    *keeper // of the state
-	own       ownHash
-	joins     joins
-	unapplied int // updates that were published and that the keeper has not applied
-	tree      *reduce.Tree
-	results   []nn.Result // of the current step, by virtual worker
-	stats     [][]float32
+	keeper  *keeper // of the state
+	own     ownHash
+	joins   joins
+	tree    *reduce.Tree
+	results []nn.Result // of the current step, by virtual worker
+	stats   [][]float32
 
 	newestSaid  *wirepb.Applied // from all-reduce
 	updates     []update        // the newest, oldest first
@@ -141,11 +140,8 @@ type Master struct {
 	written       []int64 // the steps of the checkpoints of this master
 	withdrawAfter *int64  // checkpoints after this step must not be resumed from
 	checkpointed  chan writtenCheckpoint
-	saving        sync.WaitGroup
-	files         sync.Mutex         // held while a file is written
-	writing       context.Context    // bounds writing
-	giveUp        context.CancelFunc // writing, when the loop has ended
-	streams       sync.WaitGroup     // their goroutines
+	writer        writer
+	streams       sync.WaitGroup // their goroutines
 	result        *Result
 }
 
@@ -174,8 +170,8 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 		ended: make(chan struct{}), conns: map[int]*connection{}, gaveUp: map[int]string{}, own: ownHash{step: -1, requested: -1},
 		saved: make(chan savedModel, 1), checkpointed: make(chan writtenCheckpoint, 1), began: time.Now(),
 	}
-	m.writing, m.giveUp = context.WithCancel(context.WithoutCancel(ctx))
-	defer m.giveUp()
+	m.writer.ctx, m.writer.giveUp = context.WithCancel(context.WithoutCancel(ctx))
+	defer m.writer.giveUp()
 	var err error
 	if m.finished, err = cfg.Store.Finished(cfg.Job.Identity.Job); err != nil {
 		return Result{}, errors.Join(err, cfg.Listener.Close())
@@ -200,12 +196,12 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	m.loop(ctx, served)
 	close(m.ended)
 	if m.result.Code != coordinator.ExitDone {
-		m.giveUp() // otherwise the last checkpoint may still be in flight
+		m.writer.giveUp() // otherwise the last checkpoint may still be in flight
 	}
 	server.Stop(closeTimeout)
 	m.streams.Wait()
 	m.keeper.running.Wait()
-	m.saving.Wait()
+	m.writer.running.Wait()
 	m.withdraw(ctx)
 	m.result.Report = SaveReport(ctx, cfg, m.result.Reason)
 	return *m.result, nil

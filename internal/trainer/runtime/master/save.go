@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
@@ -91,11 +92,7 @@ type savedModel struct {
 // save writes the final model in the background, so that a slow disk does not look like a dead master.
 func (m *Master) save() {
 	info, run := m.describe(), m.run()
-	m.inBackground(func(state []float32) {
-		ctx, cancel := context.WithTimeout(m.writing, saveTimeout)
-		defer cancel()
-		m.files.Lock()
-		defer m.files.Unlock()
+	m.inBackground(saveTimeout, func(ctx context.Context, state []float32) {
 		file, sum, err := m.encodeModel(state)
 		if err == nil {
 			info.SHA256 = sum
@@ -105,12 +102,25 @@ func (m *Master) save() {
 	})
 }
 
+// writer writes the model's files and checkpoints in the background, one at a time.
+type writer struct {
+	ctx     context.Context    // bounds all of it
+	giveUp  context.CancelFunc // ctx, when the loop has ended
+	running sync.WaitGroup
+	one     sync.Mutex // held while a file is written
+}
+
 // inBackground has the state written, as it is now.
-func (m *Master) inBackground(write func(state []float32)) {
+func (m *Master) inBackground(timeout time.Duration, write func(ctx context.Context, state []float32)) {
+	w := &m.writer
 	m.keeper.lend(func(v *version) {
-		m.saving.Go(func() {
+		w.running.Go(func() {
 			defer m.keeper.release(v)
-			write(v.floats)
+			ctx, cancel := context.WithTimeout(w.ctx, timeout)
+			defer cancel()
+			w.one.Lock()
+			defer w.one.Unlock()
+			write(ctx, v.floats)
 		})
 	})
 }
