@@ -15,6 +15,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/artifact/store"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/gradient"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/graph"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/kernel"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/nn"
@@ -101,6 +102,45 @@ func TestAStateWhoseHashTakesLongSilencesNoMasterAndLosesNoWorker(t *testing.T) 
 				}
 			}
 		})
+	}
+}
+
+// slowApply is a machine that takes long to apply one update.
+type slowApply struct {
+	countingNetwork
+	reached, released chan struct{}
+}
+
+const slowStep = 5
+
+func (n slowApply) Apply(state []float32, g gradient.Sum, stats [][]float32, step int64) error {
+	if step == slowStep {
+		close(n.reached)
+		<-n.released
+	}
+	return n.countingNetwork.Apply(state, g, stats, step)
+}
+
+func TestAMasterThatAppliesUpdatesSlowlyIsNotSilentAndLetsFewPileUp(t *testing.T) {
+	s := newSite(t, 2)
+	slow := slowApply{countingNetwork{&atomic.Int64{}}, make(chan struct{}), make(chan struct{})}
+	usual := s.options
+	s.options.Compile = func(*graph.Model, nn.Options) (job.Network, error) { return slow, nil }
+	s.reload()
+	s.options = usual
+	beating := make(chan error, 1)
+	go func() {
+		<-slow.reached
+		err := s.heartbeats(t.Context(), 20)
+		if done := s.step.Load(); done > slowStep+4 {
+			err = errors.Join(err, fmt.Errorf("the worker has %d steps, and the master applies update %d", done, slowStep))
+		}
+		beating <- err
+		close(slow.released)
+	}()
+	s.expectDone(s.run(t.Context()))
+	if err := <-beating; err != nil {
+		t.Error(err)
 	}
 }
 
