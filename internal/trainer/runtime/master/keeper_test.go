@@ -360,6 +360,55 @@ func TestAWorkerThatSendsResultsBeforeItsHelloIsAnsweredIsLost(t *testing.T) {
 	}
 }
 
+func TestAWorkerThatIsGoneBeforeItsHelloIsAnsweredNeverJoinedAndMayConnectAgain(t *testing.T) {
+	s := newSite(t, 2)
+	slow := newSlowHash(1)
+	s.config.Hash = slow.hash
+	visited := make(chan error, 1)
+	go func() {
+		defer close(slow.released)
+		hello := s.visitOnce(t.Context(), func(v *visitor) {
+			s.hello(v)
+			<-slow.reached
+		})
+		visited <- errors.Join(hello, wait(t.Context(), "its second stream", func() bool {
+			return s.visitOnce(t.Context(), func(*visitor) {}) == nil
+		}))
+	}()
+	s.launcher.work = func(ctx context.Context, id int) error {
+		<-slow.released
+		return s.worker(0)(ctx, id)
+	}
+	s.expectDone(s.run(t.Context()))
+	if err := <-visited; err != nil {
+		t.Error(err)
+	}
+	for _, message := range append(s.reporter.messages("WorkerJoined"), s.reporter.messages("WorkerLeft")...) {
+		if strings.Contains(message, "worker 9") {
+			t.Error(message)
+		}
+	}
+}
+
+// visitOnce is worker 9, which does something when it has received the job, and is gone.
+func (s *site) visitOnce(ctx context.Context, do func(*visitor)) error {
+	v, closeVisit, err := s.visit(ctx, &wirepb.Join{Worker: 9, Numerics: kernel.NumericsVersion})
+	if err != nil {
+		return err
+	}
+	defer closeVisit()
+	for {
+		f := &wire.Frame{}
+		if err := v.RecvMsg(f); err != nil {
+			return err
+		}
+		if f.Release(); f.Message.GetJob() != nil {
+			do(v)
+			return nil
+		}
+	}
+}
+
 // unreadable is a store whose models cannot be listed.
 type unreadable struct{ store.Directory }
 

@@ -50,20 +50,32 @@ func (m *Master) waitsFor(c *connection) (n int) {
 // answered: what a stream can make the master keep is bounded.
 func (m *Master) wait(i *input) {
 	c := i.conn
-	if i.gradient != nil && m.skipFetched(c) {
+	switch {
+	case i.ended != nil && m.helloWaits(c): // it need not be answered
+		m.forget(c)
+		m.take(i)
+	case i.gradient != nil && m.skipFetched(c):
 		m.resume()
 		m.take(i)
-		return
-	}
-	if i.gradient == nil && m.waitsFor(c) < mostWaiting {
+	case i.gradient == nil && m.waitsFor(c) < mostWaiting:
 		m.waiting = append(m.waiting, i)
-		return
+	default:
+		if i.gradient != nil {
+			m.buffers.Put(i.gradient)
+		}
+		m.forget(c)
+		m.failProtocol(c, "sent results before its hello was answered")
 	}
-	if i.gradient != nil {
-		m.buffers.Put(i.gradient)
-	}
-	m.waiting = slices.DeleteFunc(m.waiting, func(w *input) bool { return w.conn == c })
-	m.failProtocol(c, "sent results before its hello was answered")
+}
+
+// helloWaits reports whether a stream's hello waits.
+func (m *Master) helloWaits(c *connection) bool {
+	return slices.ContainsFunc(m.waiting, func(i *input) bool { return i.conn == c && i.message.GetHello() != nil })
+}
+
+// forget drops what waits of a stream.
+func (m *Master) forget(c *connection) {
+	m.waiting = slices.DeleteFunc(m.waiting, func(i *input) bool { return i.conn == c })
 }
 
 // skipFetched ends the wait for the hash of a worker's state, if there is one. A worker that sends results has been
