@@ -317,7 +317,11 @@ func (w *network) apply(n *node) {
 
 func (w *network) hello(n *node) {
 	n.connected = true
-	w.do(Hello{Worker: n.id, Identity: w.c.cfg.Identity, Step: n.state, Hash: fmt.Sprint("state ", n.state), OwnHash: fmt.Sprint("state ", w.own)})
+	own := "not known"
+	if n.state == w.own {
+		own = fmt.Sprint("state ", w.own)
+	}
+	w.do(Hello{Worker: n.id, Identity: w.c.cfg.Identity, Step: n.state, Hash: fmt.Sprint("state ", n.state), OwnHash: own})
 }
 
 func (w *network) join() {

@@ -66,6 +66,7 @@ type Coordinator struct {
 	workIsEvaluation bool
 	evaluated        int64 // the step whose state was evaluated last; −1 for none
 	previousOwners   []int // virtual worker → worker, of the step before the evaluation
+	behind           bool  // the master has yet to apply several updates
 
 	speculation speculation
 	stateHashes stateHashes
@@ -147,6 +148,8 @@ func (c *Coordinator) Step(e Event) []Effect {
 		c.remove(e.Worker, e.Reason)
 	case Overflow:
 		c.overflow(e.Worker)
+	case Behind:
+		c.behind = e.Is
 	case StateHash:
 		c.stateHash(e)
 	case StateFetched:

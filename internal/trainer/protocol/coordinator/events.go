@@ -14,8 +14,8 @@ type (
 	// Start is the first event, after the PodChanged events of pods that were there before.
 	Start struct{}
 
-	// Hello is a worker that has loaded the job, and what it holds. OwnHash is the hash of the master's state, which is of
-	// step StateStep.
+	// Hello is a worker that has loaded the job, and what it holds. OwnHash is the hash of the master's state if that is
+	// of Step too, and means nothing otherwise.
 	Hello struct {
 		Worker   int
 		Identity Identity
@@ -76,6 +76,10 @@ type (
 
 	// Overflow is a worker that reads too slowly: the queue of messages to it was full and has been emptied.
 	Overflow struct{ Worker int }
+
+	// Behind reports whether the master has yet to apply several updates that it has published. No further step is
+	// completed meanwhile, so that updates do not pile up.
+	Behind struct{ Is bool }
 
 	// StateHash is the hash of a worker's state at Step; with Worker −1, of the master's.
 	StateHash struct {
@@ -193,6 +197,7 @@ func (Leaving) event()              {}
 func (Left) event()                 {}
 func (Lost) event()                 {}
 func (Overflow) event()             {}
+func (Behind) event()               {}
 func (StateHash) event()            {}
 func (StateFetched) event()         {}
 func (PodChanged) event()           {}

@@ -25,6 +25,7 @@ type world struct {
 	measured int64                // the step whose state was evaluated last, −1 for none
 	step     int64
 	pods     map[int]bool
+	behind   bool // the master has yet to apply updates
 	over     bool
 	saved    bool
 }
@@ -76,6 +77,9 @@ func (w *world) effect(e Effect) {
 		w.measured = e.Step
 	case Publish:
 		w.evaluatedIfDue()
+		if w.behind {
+			w.t.Fatalf("step %d was published by a master that is behind", e.Step)
+		}
 		if e.Step != w.step {
 			w.t.Fatalf("step %d was published after step %d", e.Step, w.step-1)
 		}
@@ -208,7 +212,7 @@ func (w *world) restart() {
 	cfg := w.c.cfg
 	cfg.Restarted, cfg.LastWorkerID, cfg.Min, cfg.Max = true, w.c.pods.lastID, w.c.pods.min, w.c.pods.max
 	pods := w.c.pods.byWorker
-	w.c, w.step, w.accepted, w.source = New(cfg), 0, map[string]bool{}, noWorker
+	w.c, w.step, w.accepted, w.source, w.behind = New(cfg), 0, map[string]bool{}, noWorker, false
 	for _, id := range sortedKeys(w.state) {
 		w.alone[id] = w.state[id]
 		w.forget(id)
@@ -240,7 +244,11 @@ func (w *world) hello(id int, step int64) {
 	}
 	w.todo[id], w.parts[id] = map[int]bool{}, map[int]bool{}
 	w.state[id] = step
-	w.do(Hello{Worker: id, Identity: w.c.cfg.Identity, Step: step, Hash: "h", OwnHash: "h"})
+	own := "not known"
+	if step == w.c.StateStep() {
+		own = "h"
+	}
+	w.do(Hello{Worker: id, Identity: w.c.cfg.Identity, Step: step, Hash: "h", OwnHash: own})
 	if _, there := w.state[id]; there {
 		w.do(Applied{Worker: id, Step: w.state[id]})
 	}
@@ -329,7 +337,7 @@ func TestCoordinatorAppliesEveryVirtualWorkerOnceAndFinishesUnderFaults(t *testi
 			_, connected := w.state[id]
 			switch rapid.SampledFrom([]string{
 				"hello", "lose", "leave", "compute", "compute", "compute", "compute all", "measure", "measure", "compute late", "clock", "clock",
-				"applied", "overflow", "tick", "resize", "pod", "restart", "fetched", "fetched", "request a checkpoint",
+				"behind", "applied", "overflow", "tick", "resize", "pod", "restart", "fetched", "fetched", "request a checkpoint",
 			}).Draw(t, "event") {
 			case "hello":
 				if !connected {
@@ -359,6 +367,9 @@ func TestCoordinatorAppliesEveryVirtualWorkerOnceAndFinishesUnderFaults(t *testi
 			case "clock":
 				now += time.Duration(rapid.IntRange(1, 80).Draw(t, "ms")) * time.Millisecond
 				w.do(Clock{At: now})
+			case "behind":
+				w.behind = !w.behind
+				w.do(Behind{Is: w.behind})
 			case "measure":
 				w.measure(id)
 			case "restart":
@@ -387,6 +398,8 @@ func TestCoordinatorAppliesEveryVirtualWorkerOnceAndFinishesUnderFaults(t *testi
 				w.do(PodChanged{Worker: id, State: PodState(rapid.IntRange(0, 2).Draw(t, "state")), Terminating: true, Disrupted: true})
 			}
 		}
+		w.behind = false
+		w.do(Behind{})
 		if rapid.Bool().Draw(t, "is stopped") {
 			w.do(Stop{Cause: rapid.SampledFrom([]StopCause{Replaced, Evicted, Suspended}).Draw(t, "cause")})
 			for range 3 * stopTicks {

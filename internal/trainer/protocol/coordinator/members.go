@@ -63,7 +63,9 @@ func (c *Coordinator) hello(e Hello) {
 		computedStep:    e.Step,
 		unconfirmedFrom: -1,
 	}
-	c.recovery.masterHash, c.recovery.masterHashStep = e.OwnHash, c.StateStep()
+	if e.Step == c.StateStep() {
+		c.recovery.masterHash, c.recovery.masterHashStep = e.OwnHash, c.StateStep()
+	}
 	c.recovery.timer = min(c.recovery.timer, helloTicks)
 	c.stopAwaiting(e.Worker)
 }

@@ -204,6 +204,10 @@ func parseEvent(t *testing.T, d *datadriven.TestData, line string) (Event, int) 
 		return Left{Worker: worker()}, times
 	case "lose":
 		return Lost{Worker: worker(), Reason: text("reason", "was lost"), Fault: slices.Contains(positional, "fault")}, times
+	case "behind":
+		return Behind{Is: true}, times
+	case "caught-up":
+		return Behind{Is: false}, times
 	case "overflow":
 		return Overflow{Worker: worker()}, times
 	case "hash":

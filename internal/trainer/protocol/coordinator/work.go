@@ -68,7 +68,7 @@ func (c *Coordinator) gradient(e Gradient) {
 // completeStep publishes the update of the current step, once all results have come. The same message assigns every
 // ready member its next work, which saves a round trip per step.
 func (c *Coordinator) completeStep() {
-	if !c.training() || c.exitReason != "" || !c.work.complete() || c.awaitsBackup() {
+	if !c.training() || c.exitReason != "" || !c.work.complete() || c.awaitsBackup() || c.behind {
 		return
 	}
 	c.endInFlight()

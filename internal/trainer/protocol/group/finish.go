@@ -81,7 +81,7 @@ func (g *Group) finished(e Finished) {
 
 // saved notes a checkpoint.
 func (g *Group) saved(e Saved) {
-	g.newest = max(g.newest, e.Step)
+	g.newest, g.written = max(g.newest, e.Step), max(g.written, e.Step)
 	for _, m := range g.members {
 		m.checkpoint = max(m.checkpoint, e.Step)
 	}

@@ -109,6 +109,7 @@ type Group struct {
 	failed    int64         // the newest of them; 0 once its cause is known
 	failedHow string
 	newest    int64 // the step of the newest checkpoint that was reported
+	written   int64 // of the newest that was reported to this master as written: a Ready may have been sent before
 
 	pods pods
 
@@ -142,6 +143,7 @@ func New(cfg Config) *Group {
 		number:  cfg.LastGeneration,
 		members: map[int]*member{},
 		pods:    pods{byWorker: map[int]*pod{}, lastID: cfg.LastWorkerID, min: cfg.Min, max: cfg.Max},
+		written: NoState,
 		keeper:  noWorker,
 		saver:   noWorker,
 	}

@@ -1,6 +1,8 @@
 package group
 
 import (
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 // killed, stopped and signalled to leave at every point, masters are replaced and the size changes. Then all of that
 // ceases, and the job has to end. `go test -rapid.checks=20000` runs as many.
 func TestEachRecordCountsOnceAndTheJobEndsWhateverHappensToWorkers(t *testing.T) {
+	tally, schedules := map[string]int{}, 0
 	rapid.Check(t, func(t *rapid.T) {
 		multiple := rapid.SampledFrom([]int{1, 1, 1, 2}).Draw(t, "multiple")
 		minimum := multiple * rapid.IntRange(1, 2).Draw(t, "minimum")
@@ -23,42 +26,59 @@ func TestEachRecordCountsOnceAndTheJobEndsWhateverHappensToWorkers(t *testing.T)
 			IdleTimeout: 5 * time.Second, RetryInterval: time.Second, MaxFailures: 1000, SilentTicks: 10,
 			CheckpointEvery: rapid.Int64Range(0, 2).Draw(t, "checkpoint every"),
 		}, rapid.IntRange(1, 5).Draw(t, "k"), t.Fatalf)
-		for range rapid.IntRange(0, 120).Draw(t, "events") {
+		for range rapid.IntRange(0, 200).Draw(t, "events") {
 			if w.exit != nil {
 				break
 			}
 			w.disturbed(t)
 		}
 		w.settle(t)
+		schedules++
+		for what, n := range w.tally {
+			tally[what] += n
+		}
 	})
+	for _, what := range slices.Sorted(maps.Keys(tally)) {
+		t.Logf("%6d × %s", tally[what], what)
+	}
+	t.Logf("in %d schedules", schedules)
 }
 
 // disturbed is one random action, or a disturbance.
 func (w *world) disturbed(t *rapid.T) {
 	what := "act"
-	if rapid.IntRange(0, 5).Draw(t, "calm") == 0 {
+	if rapid.IntRange(0, 7).Draw(t, "calm") == 0 {
 		what = rapid.SampledFrom([]string{"kill", "kill", "leave", "pause", "tick", "tick", "wait", "restart", "resize"}).Draw(t, "disturbance")
 	}
-	ids := sorted(w.processes)
-	process := func() *process {
-		if len(ids) == 0 {
+	process := func() *process { // at a point that is drawn first: most processes join most of the time
+		at := map[string][]int{}
+		for _, id := range sorted(w.processes) {
+			point := w.processes[id].point()
+			at[point] = append(at[point], id)
+		}
+		if len(at) == 0 {
 			return nil
 		}
-		return w.processes[rapid.SampledFrom(ids).Draw(t, "process")]
+		point := rapid.SampledFrom(slices.Sorted(maps.Keys(at))).Draw(t, "point")
+		return w.processes[rapid.SampledFrom(at[point]).Draw(t, "process")]
 	}
 	switch what {
 	case "kill":
 		if p := process(); p != nil {
+			w.tally["SIGKILL: "+p.point()]++
 			p.out = p.out[:rapid.IntRange(0, len(p.out)).Draw(t, "sent")]
 			w.kill(p, "was lost")
 		}
 	case "leave":
 		if p := process(); p != nil {
+			w.tally["SIGTERM: "+p.point()]++
 			p.leaves = true
 		}
 	case "pause":
 		if p := process(); p != nil {
-			p.paused = !p.paused
+			if p.paused = !p.paused; p.paused {
+				w.tally["SIGSTOP: "+p.point()]++
+			}
 		}
 	case "tick":
 		w.tick()

@@ -54,7 +54,7 @@ func (g *Group) ready(e Ready) {
 		return
 	}
 	g.members[e.Worker] = &member{
-		held: max(e.Held, NoState), of: e.Of, checkpoint: max(e.Checkpoint, NoState), address: e.Address,
+		held: max(e.Held, NoState), of: e.Of, checkpoint: max(e.Checkpoint, g.written, NoState), address: e.Address,
 		idle: !e.Finishing && e.Running == 0, finishing: e.Finishing, running: running{generation: e.Running, rank: e.Rank, world: e.World},
 	}
 	if e.Finishing {

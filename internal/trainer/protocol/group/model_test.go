@@ -23,6 +23,8 @@ type world struct {
 	sums        int
 	checkpoints []state // states that were written, by all workers' scripts to one volume
 	exit        *coordinator.Exit
+	committed   int64          // steps, since the newest generation began
+	tally       map[string]int // how often something happened
 }
 
 // state is the history of a script's parameters: the sum that each step has applied.
@@ -55,6 +57,31 @@ const (
 	finishes = "finishes" // runs what follows the last step
 )
 
+// point is where in a step a process is, for the tally of what happened there.
+func (p *process) point() string {
+	switch {
+	case p.at == waits && (p.state == nil || !p.connected):
+		return "joining"
+	case p.at == waits:
+		return "between two generations"
+	case p.at == meets && p.pg.met[p.id] == 0:
+		return "meeting the others"
+	case p.at == meets:
+		return "broadcasting"
+	case p.at == computes && p.sum == nil && p.state != nil && len(p.state) > int(p.pg.begin.Step):
+		return "computing, after a commit"
+	case p.at == computes:
+		return "computing"
+	case p.at == reduces:
+		return "reducing"
+	case p.at == holds && slices.ContainsFunc(p.in, func(e Effect) bool { _, is := e.(Commit); return is }):
+		return "holding the sum, with the commit on its way"
+	case p.at == holds:
+		return "between reduce and commit"
+	}
+	return "finishing"
+}
+
 // process is a worker's process and its script.
 type process struct {
 	id        int
@@ -73,7 +100,7 @@ type process struct {
 }
 
 func newWorld(cfg Config, k int, fatalf func(string, ...any)) *world {
-	w := &world{fatalf: fatalf, cfg: cfg, k: k, processes: map[int]*process{}, pending: map[int]bool{}, groups: map[int64]*processGroup{}}
+	w := &world{fatalf: fatalf, cfg: cfg, k: k, processes: map[int]*process{}, pending: map[int]bool{}, groups: map[int64]*processGroup{}, tally: map[string]int{}}
 	w.g = New(cfg)
 	if cfg.MinPodsExternal {
 		for id := range cfg.Min {
@@ -101,6 +128,10 @@ func (w *world) effect(e Effect) {
 	case Begin:
 		w.begin(e)
 	case Commit:
+		if e.Step != w.committed {
+			w.fatalf("step %d was committed after step %d", e.Step, w.committed-1)
+		}
+		w.committed = e.Step + 1
 		for _, id := range e.Members {
 			if p := w.processes[id]; p != nil && p.connected && (p.at != holds && !w.sent(p)) {
 				w.fatalf("step %d was committed and worker %d %s", e.Step, id, p.at)
@@ -151,9 +182,47 @@ func (w *world) begin(e Begin) {
 	if e.Store != address(e.Members[0]) {
 		w.fatalf("generation %d meets at %s", e.Generation, e.Store)
 	}
+	w.goesOn(e)
 	for _, id := range e.Members {
 		w.send(id, e)
 	}
+}
+
+// goesOn checks that no generation begins before a step that was committed, unless nobody whom the master knows holds the
+// state of that step any more.
+func (w *world) goesOn(e Begin) {
+	if e.Step < w.g.written {
+		w.fatalf("generation %d begins at step %d, and a checkpoint is of step %d", e.Generation, e.Step, w.g.written)
+	}
+	for _, id := range sorted(w.g.members) {
+		held := w.g.members[id].held
+		if p := w.processes[id]; p != nil && slices.Contains(e.Members, id) {
+			held = p.held() // the group expects it to be replaced
+		}
+		if held > e.Step {
+			w.fatalf("generation %d begins at step %d, and worker %d holds the state of step %d", e.Generation, e.Step, id, held)
+		}
+	}
+	if e.Step < w.committed {
+		w.tally["begins before a step that was committed: "+w.whereIs(w.committed)]++
+	}
+	w.committed = e.Step
+}
+
+// whereIs says who has the state of a step that the master does not know of.
+func (w *world) whereIs(step int64) string {
+	for _, id := range sorted(w.processes) {
+		switch p := w.processes[id]; {
+		case p.held() < step:
+		case p.paused:
+			return "a worker that does not respond holds it"
+		case !p.connected:
+			return "a worker that is not connected holds it"
+		default:
+			return "a worker that has not been heard holds it"
+		}
+	}
+	return "nobody is left who holds it"
 }
 
 func address(worker int) string { return fmt.Sprintf("worker-%d:29500", worker) }

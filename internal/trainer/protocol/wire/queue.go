@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"google.golang.org/protobuf/proto"
 
@@ -15,8 +16,9 @@ type Sender interface{ SendMsg(m any) error }
 // Queue is what one peer still has to be sent. Heartbeats overtake tensors between their pieces. It holds at most
 // `limit` tensors: a peer that reads too slowly neither slows the others nor grows us.
 type Queue struct {
-	limit int
-	wake  chan struct{} // capacity 1
+	limit  int
+	wake   chan struct{} // capacity 1
+	frames atomic.Int64  // that were sent
 
 	mu      sync.Mutex
 	urgent  *wirepb.Message // not sent yet
@@ -106,6 +108,9 @@ func (q *Queue) signal() {
 	}
 }
 
+// Frames is how many frames were sent. It stands still while the peer reads nothing.
+func (q *Queue) Frames() int64 { return q.frames.Load() }
+
 // Run sends what is queued until ctx ends, Close has been honoured, or the stream breaks.
 func (q *Queue) Run(ctx context.Context, s Sender) error {
 	for {
@@ -149,12 +154,12 @@ func (q *Queue) next() (i item, ok, closed bool) {
 func (q *Queue) send(s Sender, i item) error {
 	defer i.done()
 	if !i.tensor {
-		return s.SendMsg(&Frame{Message: i.message})
+		return q.frame(s, &Frame{Message: i.message})
 	}
 	message := proto.CloneOf(i.message) // shared between the queues of all workers
 	return pieces(len(i.floats), func(p *wirepb.Piece, lo, hi int) error {
 		setPiece(message, p)
-		if err := s.SendMsg(&Frame{Message: message, floats: i.floats[lo:hi]}); err != nil || hi == len(i.floats) {
+		if err := q.frame(s, &Frame{Message: message, floats: i.floats[lo:hi]}); err != nil || hi == len(i.floats) {
 			return err
 		}
 		return q.sendUrgent(s)
@@ -170,5 +175,10 @@ func (q *Queue) sendUrgent(s Sender) error {
 	if urgent == nil {
 		return nil
 	}
-	return s.SendMsg(&Frame{Message: urgent})
+	return q.frame(s, &Frame{Message: urgent})
+}
+
+func (q *Queue) frame(s Sender, f *Frame) error {
+	defer q.frames.Add(1)
+	return s.SendMsg(f)
 }

@@ -86,6 +86,8 @@ func (s *Stream) Serve(goroutines *sync.WaitGroup, ended <-chan struct{}, receiv
 	})
 	goroutines.Go(func() {
 		s.End(s.Queue.Run(s.ctx, s.stream)) // all was sent, or nothing more can be
+		s.Queue.Close()
+		s.Queue.Drop()
 	})
 	goroutines.Go(func() {
 		err := receive()

@@ -37,9 +37,9 @@ type writtenCheckpoint struct {
 // checkpointTimeout bounds the writing of one.
 const checkpointTimeout = 60 * time.Second
 
-// resumeFromCheckpoint loads the newest intact checkpoint of the job's lineage, and returns its step; 0 without one. It
-// reports the checkpoints that it cannot load, and leaves them in place.
-func (m *Master) resumeFromCheckpoint() int64 {
+// resumeFromCheckpoint loads the newest intact checkpoint of the job's lineage, and returns its step and state; without
+// one, step 0 and the state that it is given. It reports the checkpoints that it cannot load, and leaves them in place.
+func (m *Master) resumeFromCheckpoint(state []float32) (int64, []float32) {
 	id := m.cfg.Job.Identity
 	stored, err := m.cfg.Store.Checkpoints(id.Lineage)
 	if err != nil {
@@ -50,19 +50,18 @@ func (m *Master) resumeFromCheckpoint() int64 {
 		if s.Step > m.cfg.Job.Schedule.Steps() {
 			continue // of a job with more epochs
 		}
-		c, state, err := m.restore(s)
+		c, restored, err := m.restore(s)
 		if err != nil {
 			m.notice(coordinator.Notice{Warning: true, Reason: "CheckpointRejected", Message: fmt.Sprintf("checkpoint %s is skipped: %v", s.Path, err)})
 			continue
 		}
-		m.state = state
 		m.last = m.measuredAt(c.Step, c.LossSum, c.Counts)
 		m.kept = c.Step
 		m.notice(coordinator.Notice{Reason: "Resumed", Message: fmt.Sprintf("training resumes from step %d of %d, whose checkpoint is %s", c.Step, m.cfg.Job.Schedule.Steps(), s.Path)})
 		m.takeEvaluations(c.Step, c.Evaluations, c.Validation)
-		return c.Step
+		return c.Step, restored
 	}
-	return 0
+	return 0, state
 }
 
 func (m *Master) restore(s StoredCheckpoint) (checkpoint.Checkpoint, []float32, error) {
@@ -85,12 +84,8 @@ func (m *Master) restore(s StoredCheckpoint) (checkpoint.Checkpoint, []float32, 
 func (m *Master) checkpoint(step, trusted int64) {
 	id := m.cfg.Job.Identity
 	name := CheckpointName{Lineage: id.Lineage, Step: step, Job: id.Job, Generation: m.cfg.Fence.Generation(), Trusted: trusted}
-	last, before, state := m.last, m.evaluations.before(step), slices.Clone(m.state)
-	m.saving.Go(func() {
-		ctx, cancel := context.WithTimeout(m.writing, checkpointTimeout)
-		defer cancel()
-		m.files.Lock() // the model's files and checkpoints are written one at a time
-		defer m.files.Unlock()
+	last, before := m.last, m.evaluations.before(step)
+	m.inBackground(checkpointTimeout, func(ctx context.Context, state []float32) {
 		file, err := checkpoint.Encode(checkpoint.Checkpoint{
 			Lineage: id.Lineage, Step: step, Generation: name.Generation, LossSum: last.LossSum, Counts: last.Counts, Evaluations: before, Validation: id.Validation, Tensors: m.network.Snapshot(state),
 		})

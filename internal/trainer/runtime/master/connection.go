@@ -20,7 +20,10 @@ type connection struct {
 	certificate []byte
 	sentPeers   map[int]string // by worker: the peers that it has received
 	fetching    atomic.Bool    // its state has been requested
-	subscribed  bool           // it receives every update; owned by the loop
+	follows     following      // owned by the loop
+	receiving   atomic.Int32   // states that are on their way to it
+	frames      int64          // sent to it by the last tick; owned by the loop
+	stalled     int            // ticks since that changed, while others wait; owned by the loop
 	closing     bool           // a last message was sent or received; owned by the loop
 }
 
@@ -32,6 +35,8 @@ type input struct {
 	gradient []float32
 	rows     []gradient.Rows // of the gradient
 	state    []float32
+	hash     string // of the state, once it is known
+	hashing  bool   // that was requested
 	ended    error
 }
 
@@ -43,16 +48,16 @@ func (m *Master) serve(stream grpc.ServerStream) error {
 	}
 	defer s.End(nil)
 	c := &connection{Stream: s, sentPeers: map[int]string{}}
-	if !m.deliver(input{conn: c, message: first}) {
+	if !m.deliver(&input{conn: c, message: first}) {
 		return errEnded
 	}
-	return s.Serve(&m.streams, m.ended, func() error { return m.receive(c) }, func(err error) { m.deliver(input{conn: c, ended: err}) })
+	return s.Serve(&m.streams, m.ended, func() error { return m.receive(c) }, func(err error) { m.deliver(&input{conn: c, ended: err}) })
 }
 
 var errEnded = errors.New("the master has ended")
 
 // deliver passes an input to the loop, unless the loop has ended.
-func (m *Master) deliver(i input) bool {
+func (m *Master) deliver(i *input) bool {
 	select {
 	case m.in <- i:
 		return true
@@ -70,7 +75,7 @@ func (m *Master) receive(c *connection) error {
 		if err != nil {
 			return err
 		}
-		i := input{conn: c, message: f.Message}
+		i := &input{conn: c, message: f.Message}
 		g, s := f.Message.GetGradient(), f.Message.GetState()
 		switch {
 		case g != nil:

@@ -11,7 +11,6 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/nn"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/coordinator"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire/wirepb"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/worker"
 )
 
 // do carries out one effect.
@@ -43,7 +42,7 @@ func (m *Master) do(e coordinator.Effect) {
 		m.sendUpdates(e.Worker, e.From)
 	case coordinator.Subscribe:
 		if c := m.conns[e.Worker]; c != nil {
-			c.subscribed = true
+			c.follows = everything
 		}
 	case coordinator.FetchState:
 		if c := m.conns[e.Worker]; c != nil {
@@ -61,7 +60,7 @@ func (m *Master) do(e coordinator.Effect) {
 		if c := m.conns[e.Worker]; c != nil {
 			m.log.Debug("disconnected a worker", "worker", e.Worker, "node", c.Node, "reason", e.Reason)
 			m.cfg.History.OnEvent(coordinator.Lost{Worker: e.Worker, Reason: e.Reason}) // the end of the stream is not reported again
-			c.closing, c.subscribed = true, false
+			c.closing, c.follows = true, nothing
 			c.End(errors.New(e.Reason))
 		}
 	case coordinator.Dismiss:
@@ -115,7 +114,7 @@ func (m *Master) accept(g *receivedGradient) {
 	g.floats = nil
 }
 
-// publish sends the sum to all workers, and then applies it here: this order saves the workers' time.
+// publish sends the sum to all workers, and then has it applied here: this order saves the workers' time.
 func (m *Master) publish(e coordinator.Publish) {
 	n := m.network
 	k := m.cfg.Job.Schedule.Minibatches(e.Step)
@@ -131,20 +130,34 @@ func (m *Master) publish(e coordinator.Publish) {
 		m.updates = slices.Delete(m.updates, 0, 1)
 	}
 	m.observe(e.Step, k)
-	m.updates = append(m.updates, update{step: e.Step, floats: floats, rows: rows, measured: measured(m.last)})
+	u := update{step: e.Step, floats: floats, rows: rows, measured: measured(m.last)}
+	m.updates = append(m.updates, u)
 	for id, c := range m.conns {
-		if c.subscribed {
-			m.sendUpdate(c, m.updates[len(m.updates)-1], e.Next[id], e.Hash)
+		if c.follows == everything {
+			m.sendUpdate(c, u, e.Next[id], e.Hash)
 		}
 	}
 	m.log.Debug("published", "step", e.Step)
-	if err := worker.ApplyUpdate(n, m.state, floats, rows, e.Step); err != nil {
-		m.pending = append(m.pending, coordinator.Unhealthy{Reason: err.Error()})
-	}
+	m.apply(u)
 	m.resetTree(e.Step + 1)
 	if e.Hash {
-		m.pending = append(m.pending, coordinator.StateHash{Worker: -1, Step: e.Step + 1, Hash: m.ownHash()})
+		m.hashOwn(e.Step + 1)
 	}
+}
+
+// apply has an update applied to the state. The coordinator completes no further step while too many are not.
+func (m *Master) apply(u update) {
+	if m.keeper.unapplied++; m.keeper.unapplied == retainedUpdates {
+		m.pending = append(m.pending, coordinator.Behind{Is: true})
+	}
+	m.keeper.apply(u, func(err error) {
+		if err != nil {
+			m.step(coordinator.Unhealthy{Reason: err.Error()})
+		}
+		if m.keeper.unapplied--; m.keeper.unapplied == retainedUpdates-1 {
+			m.step(coordinator.Behind{Is: false})
+		}
+	})
 }
 
 // sendUpdate queues an update; a worker whose queue is full starts again from a state when it reads again.
@@ -159,19 +172,6 @@ func (m *Master) sendUpdate(c *connection, u update, next []int, hash bool) {
 	}
 }
 
-func (m *Master) sendState(id int) {
-	c := m.conns[id]
-	if c == nil {
-		return
-	}
-	c.subscribed = true
-	message := &wirepb.Message{Kind: &wirepb.Message_State{State: &wirepb.State{
-		Step: m.core.StateStep(), Last: measured(m.last), Evaluations: toProto(m.evaluations.all),
-		Validation: m.cfg.Job.Identity.Validation,
-	}}}
-	c.Queue.SendTensor(message, slices.Clone(m.state), nil) // the queue is new or has just been emptied
-}
-
 // fetchedState is a worker's state, received in full.
 type fetchedState struct {
 	floats      []float32
@@ -183,9 +183,12 @@ type fetchedState struct {
 // adoptState continues from a worker's state instead of the master's. The master does not have the updates that led to
 // it.
 func (m *Master) adoptState(step int64, hash string, f fetchedState) {
-	m.state, m.hash, m.hashStep, m.updates = f.floats, hash, step, nil
+	m.keeper.adopt(step, f.floats)
+	m.own.hash, m.own.step, m.updates = hash, step, nil
 	for _, c := range m.conns {
-		c.subscribed = false // the coming updates apply to another state than theirs
+		if c.follows == everything {
+			c.follows = nothing // the coming updates apply to another state than theirs
+		}
 	}
 	m.evaluations.began = time.Time{}
 	if f.validation == m.cfg.Job.Identity.Validation { // a worker that was disconnected lacks the evaluations of that time
@@ -214,7 +217,7 @@ func (m *Master) sendUpdates(id int, from int64) {
 	if c == nil {
 		return
 	}
-	c.subscribed = true
+	c.follows = everything
 	for _, u := range m.updates {
 		if u.step >= from {
 			m.sendUpdate(c, u, nil, false)
@@ -223,7 +226,7 @@ func (m *Master) sendUpdates(id int, from int64) {
 }
 
 func (m *Master) refuse(c *connection, reason string) {
-	c.closing, c.subscribed = true, false
+	c.closing, c.follows = true, nothing
 	m.gaveUp[c.Worker] = reason // the reason of its end
 	c.Queue.Send(&wirepb.Message{Kind: &wirepb.Message_Refusal{Refusal: &wirepb.Refusal{Reason: reason}}})
 	c.Queue.Close()

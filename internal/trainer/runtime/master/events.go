@@ -16,7 +16,6 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/coordinator"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/reduce"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire/wirepb"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/worker"
 )
 
 // receivedGradient is the sum that a Gradient event is about. It is the event's Payload.
@@ -27,8 +26,12 @@ type receivedGradient struct {
 	results []nn.Result
 }
 
-// take converts a stream's input to an event.
-func (m *Master) take(i input) {
+// take converts a stream's input to an event, unless it has to wait.
+func (m *Master) take(i *input) {
+	if m.mustWait(i) {
+		m.wait(i)
+		return
+	}
 	c := i.conn
 	if i.ended != nil {
 		if m.conns[c.Worker] != c {
@@ -58,7 +61,7 @@ func (m *Master) take(i input) {
 		c.address, c.certificate = h.Address, h.Certificate
 		delete(m.gaveUp, c.Worker)
 		m.step(coordinator.Hello{
-			Worker: c.Worker, Step: h.Step, Hash: h.Hash, OwnHash: m.ownHash(),
+			Worker: c.Worker, Step: h.Step, Hash: h.Hash, OwnHash: m.hashAt(h.Step),
 			Identity: coordinator.Identity{Lineage: h.Lineage, Job: h.JobDigest, Numerics: c.Numerics, Validation: h.Validation},
 			Machine:  coordinator.Machine{Node: c.Node, CPU: h.Cpu, Kernel: h.Kernel}, Computed: spans(h.InHand),
 		})
@@ -67,7 +70,7 @@ func (m *Master) take(i input) {
 			m.log.Warn("a worker sent a state without a request", "worker", c.Worker, "node", c.Node)
 			return
 		}
-		m.step(coordinator.StateFetched{Worker: c.Worker, Step: k.State.Step, Hash: worker.Hash(i.state), Payload: fetchedState{
+		m.step(coordinator.StateFetched{Worker: c.Worker, Step: k.State.Step, Hash: i.hash, Payload: fetchedState{
 			floats:      i.state,
 			last:        k.State.Last,
 			evaluations: fromProto(k.State.Evaluations),
@@ -185,7 +188,7 @@ func filesJSON(files []data.File) []byte {
 
 // takeGradient passes a gradient to the coordinator. If that accepts it, the tree owns its buffer; otherwise the buffer
 // is free.
-func (m *Master) takeGradient(c *connection, g *wirepb.Gradient, i input) {
+func (m *Master) takeGradient(c *connection, g *wirepb.Gradient, i *input) {
 	received := &receivedGradient{span: reduce.Span{Lo: int(g.Lo), Hi: int(g.Hi)}, floats: i.gradient, rows: i.rows}
 	records, counts := m.cfg.Job.Schedule, m.cfg.Job.Metrics.Size()
 	for i := range g.LossSums {
@@ -211,15 +214,7 @@ func (m *Master) takeGradient(c *connection, g *wirepb.Gradient, i input) {
 
 // failProtocol ends the stream of a worker that broke the protocol.
 func (m *Master) failProtocol(c *connection, reason string) {
-	c.closing, c.subscribed = true, false
+	c.closing, c.follows = true, nothing
 	c.End(errors.New(reason))
 	m.step(coordinator.Lost{Worker: c.Worker, Reason: reason, Fault: true})
-}
-
-// ownHash is the hash of the state, computed at most once for each step.
-func (m *Master) ownHash() string {
-	if step := m.core.StateStep(); m.hashStep != step {
-		m.hash, m.hashStep = worker.Hash(m.state), step
-	}
-	return m.hash
 }

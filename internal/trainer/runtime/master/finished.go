@@ -38,7 +38,7 @@ func (m *Master) isEvaluated(info *ModelInfo) bool {
 // loaded.
 func (m *Master) cannotEvaluateFinished() string {
 	if m.kept == m.cfg.Job.Schedule.Steps() {
-		_, sum, err := m.encodeModel(m.state)
+		_, sum, err := m.encodeModel(m.keeper.current.floats)
 		if err == nil && sum == m.finished.SHA256 {
 			m.notice(coordinator.Notice{Reason: "EvaluatingFinishedModel", Message: "the job has already finished; its model is evaluated on the current validation data"})
 			return ""

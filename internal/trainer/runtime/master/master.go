@@ -1,8 +1,8 @@
 // Package master runs a training job: it passes events (streams, pods, time, signals) to the coordinator and
 // carries out its effects. It holds the state, adds the gradients along the tree, and writes the result.
 //
-// One goroutine owns everything; other goroutines serve streams, files and the API server, and communicate with it
-// through channels. Launcher, Fence and Reporter abstract from where workers run (pods or local processes), how a
+// One goroutine owns everything but the state; other goroutines serve streams, files and the API server, or work on the
+// state (keeper), and communicate with it through channels. Launcher, Fence and Reporter abstract from where workers run (pods or local processes), how a
 // second master is fenced off, and where the status goes.
 package master
 
@@ -70,6 +70,8 @@ type Config struct {
 	// Silence is how long a worker may send nothing before it counts as lost. 0 is the default of the job's kind, which
 	// suits a data centre.
 	Silence time.Duration
+	// Hash identifies a state, as workers do; nil is worker.Hash.
+	Hash func(state []float32) string
 }
 
 // SilentTicks is Silence in ticks, or usual without it.
@@ -108,18 +110,19 @@ type Master struct {
 	tables  []gradient.Table // the network's
 	core    *coordinator.Coordinator
 
-	in      chan input
+	in      chan *input
 	ended   chan struct{} // closed when the loop has ended
 	conns   map[int]*connection
 	gaveUp  map[int]string      // the reason that a worker gave, until its pod has ended
 	pending []coordinator.Event // caused by effects; they come before the next from outside
+	waiting []*input            // for a hash
 
-	state    []float32
-	hash     string // of state at hashStep
-	hashStep int64
-	tree     *reduce.Tree
-	results  []nn.Result // of the current step, by virtual worker
-	stats    [][]float32
+	keeper  *keeper // of the state
+	own     ownHash
+	joins   joins
+	tree    *reduce.Tree
+	results []nn.Result // of the current step, by virtual worker
+	stats   [][]float32
 
 	newestSaid  *wirepb.Applied // from all-reduce
 	updates     []update        // the newest, oldest first
@@ -137,11 +140,8 @@ type Master struct {
 	written       []int64 // the steps of the checkpoints of this master
 	withdrawAfter *int64  // checkpoints after this step must not be resumed from
 	checkpointed  chan writtenCheckpoint
-	saving        sync.WaitGroup
-	files         sync.Mutex         // held while a file is written
-	writing       context.Context    // bounds writing
-	giveUp        context.CancelFunc // writing, when the loop has ended
-	streams       sync.WaitGroup     // their goroutines
+	writer        writer
+	streams       sync.WaitGroup // their goroutines
 	result        *Result
 }
 
@@ -166,15 +166,15 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 		cfg.History = Record(cfg.Job)
 	}
 	m := &Master{
-		cfg: cfg, published: NewPublisher(cfg), log: cfg.Log, network: cfg.Job.Network, in: make(chan input, 64),
-		ended: make(chan struct{}), conns: map[int]*connection{}, gaveUp: map[int]string{}, hashStep: -1,
+		cfg: cfg, published: NewPublisher(cfg), log: cfg.Log, network: cfg.Job.Network, in: make(chan *input, 64),
+		ended: make(chan struct{}), conns: map[int]*connection{}, gaveUp: map[int]string{}, own: ownHash{step: -1, requested: -1},
 		saved: make(chan savedModel, 1), checkpointed: make(chan writtenCheckpoint, 1), began: time.Now(),
 	}
-	m.writing, m.giveUp = context.WithCancel(context.WithoutCancel(ctx))
-	defer m.giveUp()
+	m.writer.ctx, m.writer.giveUp = context.WithCancel(context.WithoutCancel(ctx))
+	defer m.writer.giveUp()
 	var err error
 	if m.finished, err = cfg.Store.Finished(cfg.Job.Identity.Job); err != nil {
-		return Result{}, err
+		return Result{}, errors.Join(err, cfg.Listener.Close())
 	}
 	if m.finished != nil && m.isEvaluated(m.finished) {
 		return m.alreadyDone(ctx)
@@ -189,18 +189,19 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	}
 	server, err := wire.NewServer(cfg.Credentials, m.log, m.serve, wire.CountBytes(&cfg.History.Received, &cfg.History.Sent))
 	if err != nil {
-		return Result{}, err
+		return Result{}, errors.Join(err, cfg.Listener.Close())
 	}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(cfg.Listener) }()
 	m.loop(ctx, served)
 	close(m.ended)
 	if m.result.Code != coordinator.ExitDone {
-		m.giveUp() // otherwise the last checkpoint may still be in flight
+		m.writer.giveUp() // otherwise the last checkpoint may still be in flight
 	}
 	server.Stop(closeTimeout)
 	m.streams.Wait()
-	m.saving.Wait()
+	m.keeper.running.Wait()
+	m.writer.running.Wait()
 	m.withdraw(ctx)
 	m.result.Report = SaveReport(ctx, cfg, m.result.Reason)
 	return *m.result, nil
@@ -210,8 +211,8 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 func (m *Master) prepare() error {
 	j := m.cfg.Job
 	k := j.Spec.Training.GradsToWait
-	m.state = make([]float32, m.network.StateSize())
-	m.network.Init(m.state, j.Spec.Training.Seed)
+	state := make([]float32, m.network.StateSize())
+	m.network.Init(state, j.Spec.Training.Seed)
 	m.tables = m.network.Tables()
 	m.buffers = wire.NewBuffers(m.network.TrainableSize() + k*m.network.StatsSize() + gradient.LongestPacked(m.tables, k*j.Spec.Training.MinibatchSize))
 	m.tree = reduce.NewTree(j.Kernel.Add, func(s gradient.Sum) { m.buffers.Put(s.Dense) })
@@ -221,11 +222,16 @@ func (m *Master) prepare() error {
 		m.stats[v] = make([]float32, m.network.StatsSize())
 	}
 	m.evaluations.parts = make([]nn.Result, len(j.Parts))
-	size, err := m.modelBytes()
+	size, err := m.modelBytes(state)
 	if err != nil {
 		return err
 	}
-	step := m.resumeFromCheckpoint()
+	step, state := m.resumeFromCheckpoint(state)
+	hash := m.cfg.Hash
+	if hash == nil {
+		hash = worker.Hash
+	}
+	m.keeper = newKeeper(m.network, hash, m.ended, step, state)
 	m.resetTree(step)
 	m.core = coordinator.New(coordinator.Config{
 		Steps: j.Schedule.Steps(), Step: step, CheckpointEvery: m.checkpointEvery(4 * m.network.StateSize()), Minibatches: j.Schedule.Minibatches, EvaluationParts: len(j.Parts),
@@ -261,12 +267,18 @@ func (m *Master) loop(ctx context.Context, served <-chan error) {
 			m.step(m.clock())
 		case i := <-m.in:
 			m.take(i)
+		case then := <-m.keeper.results:
+			then()
+			m.resume()
+		case <-m.keeper.freed:
+			m.versionFreed()
 		case e := <-m.cfg.Launcher.Events():
 			m.step(m.withGaveUpReason(e))
 		case <-ticker.C:
 			now := time.Now() // the ticker's own time is when it was due
 			m.step(coordinator.Tick{Heard: wire.Beat(m.conns, m.cfg.Fence.Generation()), Late: now.Sub(last) > tick+lateTick})
 			last = now
+			m.endStalled()
 			m.cfg.History.Tick()
 			m.published.Publish(false, m.status)
 		case w := <-m.checkpointed:

@@ -6,7 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"slices"
+	"sync"
 	"time"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
@@ -91,18 +91,37 @@ type savedModel struct {
 
 // save writes the final model in the background, so that a slow disk does not look like a dead master.
 func (m *Master) save() {
-	info, run, state := m.describe(), m.run(), slices.Clone(m.state)
-	m.saving.Go(func() {
-		ctx, cancel := context.WithTimeout(m.writing, saveTimeout)
-		defer cancel()
-		m.files.Lock()
-		defer m.files.Unlock()
+	info, run := m.describe(), m.run()
+	m.inBackground(saveTimeout, func(ctx context.Context, state []float32) {
 		file, sum, err := m.encodeModel(state)
 		if err == nil {
 			info.SHA256 = sum
 			info.Files, err = m.cfg.Store.Save(ctx, file, info, run, m.cfg.Fence.Check)
 		}
 		m.saved <- savedModel{info, err}
+	})
+}
+
+// writer writes the model's files and checkpoints in the background, one at a time.
+type writer struct {
+	ctx     context.Context    // bounds all of it
+	giveUp  context.CancelFunc // ctx, when the loop has ended
+	running sync.WaitGroup
+	one     sync.Mutex // held while a file is written
+}
+
+// inBackground has the state written, as it is now.
+func (m *Master) inBackground(timeout time.Duration, write func(ctx context.Context, state []float32)) {
+	w := &m.writer
+	m.keeper.lend(func(v *version) {
+		w.running.Go(func() {
+			defer m.keeper.release(v)
+			ctx, cancel := context.WithTimeout(w.ctx, timeout)
+			defer cancel()
+			w.one.Lock()
+			defer w.one.Unlock()
+			write(ctx, v.floats)
+		})
 	})
 }
 
@@ -115,9 +134,9 @@ func (m *Master) encodeModel(state []float32) (file []byte, sum string, err erro
 }
 
 // modelBytes is the size of the final model: every state's is the same.
-func (m *Master) modelBytes() (int, error) {
+func (m *Master) modelBytes(state []float32) (int, error) {
 	var size counter
-	err := safetensors.Write(&size, m.network.Export(m.state), nil)
+	err := safetensors.Write(&size, m.network.Export(state), nil)
 	return int(size), err
 }
 
