@@ -102,7 +102,7 @@ func (h *hunt) candidates(of class, being bool, yield func(candidate) bool) {
 			}
 			return // they come first
 		}
-		if policy == kueue.PreemptionPolicyLowerPriority && w.effective >= h.w.effective {
+		if policy == kueue.PreemptionPolicyLowerPriority && w.effective >= h.w.effective && h.engine.usages == nil {
 			return // and then by priority
 		}
 		if w.heldIn == h.q || !h.qualifies(w, policy) {
