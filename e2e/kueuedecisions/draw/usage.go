@@ -6,8 +6,8 @@ import "fmt"
 func (d *drawing) admissionFairSharing() object {
 	d.with.fair = d.chance(25)
 	settings := object{
-		"usageHalfLifeTime":     pick(d, "0s", "5s", "30s", "2m", "168h"),
-		"usageSamplingInterval": pick(d, "2s", "5s", "7s", "30s", "5m"),
+		"usageHalfLifeTime":     pick(d, "0s", "5s", "30s", "2m", "1h"),
+		"usageSamplingInterval": pick(d, "5s", "7s", "30s", "5m"),
 	}
 	if d.chance(40) {
 		settings["resourceWeights"] = pick(d, object{"cpu": 0.1}, object{"cpu": 0}, object{"cpu": 2, "example.com/gpu": 7.5}, object{"example.com/gpu": 0})

@@ -48,8 +48,9 @@ const (
 	namespace      = "default"
 	betweenSteps   = 3 * time.Second
 	betweenSubmits = time.Second
-	// maxCycles is beyond what any scenario needs that comes to rest.
-	maxCycles = 300
+	// maxCycles is beyond what any scenario needs that comes to rest: workloads may evict each other until their LocalQueues have
+	// paid so many penalties that they change places.
+	maxCycles, maxCyclesWithUsage = 300, 2000
 )
 
 // requeuer moves inadmissible workloads back to their queues on request.
@@ -323,7 +324,11 @@ func (r *run) rest() error {
 	if err := r.deliver(); err != nil {
 		return err
 	}
-	for range maxCycles {
+	most := maxCycles
+	if r.usage != nil {
+		most = maxCyclesWithUsage
+	}
+	for range most {
 		if r.hasHeads() && quiet < enough {
 			cycle(r.scheduler, r.ctx)
 			if err := r.deliver(); err != nil {

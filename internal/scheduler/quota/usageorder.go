@@ -191,6 +191,39 @@ func moreUsed(a, b *workload) int {
 	return cmp.Compare(q.usages.of[b.localQueue()].usage, q.usages.of[a.localQueue()].usage)
 }
 
+// collect lists the candidates of other queues as Kueue does: from the nearest cohort up, and then sorted. As usage counts
+// within a ClusterQueue only, the order is not always transitive, so that it matters what was where before.
+func (h *hunt) collect() {
+	h.collected = map[class][]*workload{}
+	for n := h.q.parent; n != nil; n = n.parent {
+		of := priorityClass
+		if h.advantage[n] {
+			of = byPlaceClass
+		}
+		for _, q := range n.fromBelow(nil) {
+			if q == h.q || h.meeting(q) != n || !q.active() || !q.exceedsAny(h.needs) {
+				continue
+			}
+			for _, w := range q.reserved {
+				if h.qualifies(w, h.q.reclaimPolicy()) {
+					h.collected[of] = append(h.collected[of], w)
+				}
+			}
+		}
+	}
+	for _, found := range h.collected {
+		slices.SortFunc(found, victimOrder)
+	}
+}
+
+// fromBelow appends the queues below a cohort, those of its child cohorts first.
+func (n *node) fromBelow(queues []*queue) []*queue {
+	for _, child := range n.children {
+		queues = child.fromBelow(queues)
+	}
+	return append(queues, n.queues...)
+}
+
 // followUsage brings what LocalQueues have used, and what is ordered by it, up to date.
 func (e *Engine) followUsage(now time.Time) {
 	if e.usages == nil {
