@@ -3,7 +3,7 @@
 // draw), and must decide the same after each of its steps: who is admitted, with which flavors, counts and domains, who
 // is evicted for whom and why, and what each queue's quota is used for.
 //
-// Kueue's queue manager, cache, scheduler and Workload controller run in the test's process, unmodified, on a fake client
+// Kueue's queue manager, cache, scheduler and controllers run in the test's process, unmodified, on a fake client
 // and a fake clock (package inprocess). Package conformance gives the same steps to the engine; the recordings in its
 // testdata were made in the same way, and remain as regression tests that need no Kueue.
 //

@@ -40,6 +40,9 @@ const hostname = "kubernetes.io/hostname"
 // cluster draws what is there before the first step.
 func (d *drawing) cluster() object {
 	s := object{"priorityClasses": []object{{"name": "low", "value": 10}, {"name": "mid", "value": 100}, {"name": "high", "value": 1000}}}
+	if d.with.usage {
+		s["admissionFairSharing"] = d.admissionFairSharing()
+	}
 	if d.with.fair {
 		s["fairSharing"] = pick(d, object{}, object{"preemptionStrategies": []string{"LessThanInitialShare"}},
 			object{"preemptionStrategies": []string{"LessThanOrEqualToFinalShare"}})
@@ -207,6 +210,10 @@ func (d *drawing) clusterQueues(flavors []object) (queues, locals []object) {
 		spec["resourceGroups"] = []object{{"coveredResources": d.resources, "flavors": offered}}
 		queues = append(queues, object{"name": name, "spec": spec})
 		d.queues = append(d.queues, name)
+		if d.with.usage {
+			locals = append(locals, d.severalLocals(name, spec)...)
+			continue
+		}
 		d.locals = append(d.locals, "lq-"+name)
 		locals = append(locals, object{"name": "lq-" + name, "clusterQueue": name})
 	}

@@ -18,6 +18,7 @@ type features struct {
 	limited    bool // of those, some are late too often, and admission waits for pods
 	changes    bool // nodes, other pods, quotas and queues change
 	cohortless bool // queues may be on their own
+	usage      bool // admission fair sharing: what LocalQueues have used orders workloads
 }
 
 var families = map[string]features{
@@ -36,5 +37,6 @@ var families = map[string]features{
 	"late":        {late: true, limits: true, flavors: 2, tree: true},
 	"impatient":   {late: true, limited: true, limits: true, flavors: 2, tree: true},
 	"changes":     {topology: true, changes: true, flavors: 2, limits: true, tree: true},
+	"usage":       {usage: true, flavors: 2, limits: true, tree: true, cohortless: true},
 	"quotas":      {changes: true, flavors: 2, limits: true, tree: true, partial: true},
 }

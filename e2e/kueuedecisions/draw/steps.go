@@ -23,7 +23,9 @@ func (d *drawing) step() object {
 		name := d.submitted[i]
 		d.submitted = slices.Delete(d.submitted, i, i+1)
 		return object{"op": "finish", "workload": name}
-	case d.with.changes && n < 55:
+	case d.with.usage && n < 34:
+		return object{"op": "wait", "value": pick(d, 1, 4, 10, 30, 90)}
+	case d.with.changes && n < 55, d.with.usage && n > 92:
 		return d.change()
 	case d.with.boost && len(d.submitted) > 0 && n < 35:
 		return object{"op": "setBoost", "workload": pick(d, d.submitted...), "value": pick(d, -90, -10, 0, 50, 900)}

@@ -1,7 +1,7 @@
 // Package inprocess plays scenarios to Kueue's own queue manager, cache, scheduler and Workload controller, in one process
-// on a fake client and a fake clock, and returns what came of them. Nothing of Kueue is written again here; only the
-// part of other controllers is played: a job that is evicted stops at once, and its quota is released before the next
-// cycle.
+// on a fake client and a fake clock, and returns what came of them; under admission fair sharing, also to its LocalQueue
+// controller. Nothing of Kueue is written again here; only the part of other controllers is played: a job that is evicted
+// stops at once, and its quota is released before the next cycle.
 //
 // A scenario and its outcomes have the form of package conformance, whose Replay does the same with the engine.
 package inprocess

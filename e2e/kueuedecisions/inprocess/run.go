@@ -48,8 +48,9 @@ const (
 	namespace      = "default"
 	betweenSteps   = 3 * time.Second
 	betweenSubmits = time.Second
-	// maxCycles is beyond what any scenario needs that comes to rest.
-	maxCycles = 300
+	// maxCycles is beyond what any scenario needs that comes to rest: workloads may evict each other until their LocalQueues have
+	// paid so many penalties that they change places.
+	maxCycles, maxCyclesWithUsage = 300, 2000
 )
 
 // requeuer moves inadmissible workloads back to their queues on request.
@@ -69,6 +70,8 @@ type run struct {
 	requeuer  requeuer
 	scheduler *scheduler.Scheduler
 	workload  *core.WorkloadReconciler
+	usage     *core.LocalQueueReconciler // nil without admission fair sharing
+	usageDue  map[string]time.Time       // when LocalQueues are reconciled again
 	local     map[string]*kueue.LocalQueue
 	queues    map[string]*kueue.ClusterQueue
 	classes   map[string]int32
@@ -89,7 +92,7 @@ func newRun(s *conformance.Scenario, o Options) (*run, error) {
 	r := &run{
 		ctx: ctrl.LoggerInto(context.Background(), ctrl.Log), otherUIDs: o.OtherUIDs, uids: s.UIDs(),
 		start: time.Unix(1_700_000_000, 0), queues: map[string]*kueue.ClusterQueue{}, local: map[string]*kueue.LocalQueue{},
-		classes: map[string]int32{}, nodes: map[string]*corev1.Node{}, pods: map[string]*corev1.Pod{}, touched: map[string]bool{},
+		usageDue: map[string]time.Time{}, classes: map[string]int32{}, nodes: map[string]*corev1.Node{}, pods: map[string]*corev1.Pod{}, touched: map[string]bool{},
 	}
 	r.clock = clocktesting.NewFakeClock(r.start)
 	if o.Rhythm != 0 {
@@ -123,15 +126,23 @@ func newRun(s *conformance.Scenario, o Options) (*run, error) {
 		options = append(options, waitForPodsReady(w))
 		r.podsReady, blocks = true, w.BlockAdmission
 	}
-	r.cache = schdcache.New(r.client, schdcache.WithFairSharing(fair != nil), schdcache.WithPodsReadyTracking(blocks))
+	usage := usageConfig(s)
+	options = append(options, core.WithAdmissionFairSharing(usage))
+	r.cache = schdcache.New(r.client, schdcache.WithFairSharing(fair != nil), schdcache.WithPodsReadyTracking(blocks),
+		schdcache.WithAdmissionFairSharing(usage))
 	manager, requeuer := qcache.NewManagerForUnitTestsWithRequeuer(r.client, r.cache, qcache.WithClock(r.clock),
-		qcache.WithPreemptionExpectations(expected), qcache.WithPodsReadyRequeuingTimestamp(timestamp))
+		qcache.WithPreemptionExpectations(expected), qcache.WithPodsReadyRequeuingTimestamp(timestamp),
+		qcache.WithAdmissionFairSharing(usage))
 	r.manager, r.requeuer = manager, requeuer
 	r.scheduler = scheduler.New(manager, r.cache, r.client, recorder, scheduler.WithClock(nil, r.clock), scheduler.WithFairSharing(fair),
-		scheduler.WithPreemptionExpectations(expected), scheduler.WithPodsReadyRequeuingTimestamp(timestamp))
+		scheduler.WithPreemptionExpectations(expected), scheduler.WithPodsReadyRequeuingTimestamp(timestamp),
+		scheduler.WithAdmissionFairSharing(usage))
 	admitBy(r.scheduler, atOnce{})
 	r.workload = core.NewWorkloadReconciler(r.client, manager, r.cache, recorder, options...)
 	useClock(r.workload, r.clock)
+	if usage != nil {
+		r.usage = core.NewLocalQueueReconciler(r.client, manager, r.cache, core.WithClock(r.clock), core.WithAdmissionFairSharingConfig(usage))
+	}
 	return r, r.setUp(s)
 }
 
@@ -199,7 +210,7 @@ func (r *run) setUp(s *conformance.Scenario) error {
 	}
 	for _, l := range s.LocalQueues {
 		local := &kueue.LocalQueue{ObjectMeta: metav1.ObjectMeta{Name: l.Name, Namespace: namespace}}
-		local.Spec.ClusterQueue = kueue.ClusterQueueReference(l.ClusterQueue)
+		local.Spec.ClusterQueue, local.Spec.FairSharing = kueue.ClusterQueueReference(l.ClusterQueue), l.FairSharing
 		if err := r.client.Create(r.ctx, local.DeepCopy()); err != nil {
 			return err
 		}
@@ -208,6 +219,9 @@ func (r *run) setUp(s *conformance.Scenario) error {
 			return err
 		}
 		if err := r.manager.AddLocalQueue(r.ctx, local); err != nil {
+			return err
+		}
+		if err := r.reconcileUsage(l.Name); err != nil {
 			return err
 		}
 	}
@@ -285,9 +299,11 @@ func opposite(digit rune) rune {
 
 // step applies a step, runs Kueue until nothing changes, and records the resulting state.
 func (r *run) step(s *conformance.Step) (conformance.Outcome, error) {
-	r.clock.Step(betweenSteps)
-	at := r.seconds(metav1.NewTime(r.clock.Now()))
 	r.events = []conformance.Event{}
+	if err := r.pass(betweenSteps); err != nil {
+		return conformance.Outcome{}, err
+	}
+	at := r.seconds(metav1.NewTime(r.clock.Now()))
 	r.touchDue()
 	if err := r.deliver(); err != nil {
 		return conformance.Outcome{}, err
@@ -308,7 +324,11 @@ func (r *run) rest() error {
 	if err := r.deliver(); err != nil {
 		return err
 	}
-	for range maxCycles {
+	most := maxCycles
+	if r.usage != nil {
+		most = maxCyclesWithUsage
+	}
+	for range most {
 		if r.hasHeads() && quiet < enough {
 			cycle(r.scheduler, r.ctx)
 			if err := r.deliver(); err != nil {

@@ -41,7 +41,9 @@ func (r *run) do(s *conformance.Step) error {
 	case conformance.SubmitMany:
 		for i := range s.Workloads {
 			if i > 0 {
-				r.clock.Step(betweenSubmits)
+				if err := r.pass(betweenSubmits); err != nil {
+					return err
+				}
 			}
 			if err := r.submit(&s.Workloads[i]); err != nil {
 				return err
@@ -53,6 +55,12 @@ func (r *run) do(s *conformance.Step) error {
 		return nil
 	case conformance.Finish, conformance.SetActive, conformance.SetPriority, conformance.SetBoost, conformance.UnhealthyNode, conformance.Resize, conformance.PodsNotReady:
 		return r.change(s)
+	case conformance.Wait:
+		var seconds int64
+		if err := json.Unmarshal(s.Value, &seconds); err != nil {
+			return err
+		}
+		return r.pass(time.Duration(seconds) * time.Second)
 	case conformance.SetQuota, conformance.StopPolicy:
 		return r.changeQueue(s)
 	case conformance.SetNode:
@@ -147,8 +155,7 @@ func (r *run) change(s *conformance.Step) error {
 		if err := r.deliver(); err != nil {
 			return err
 		}
-		r.clock.Step(beforeReplacement)
-		return nil
+		return r.pass(beforeReplacement)
 	case conformance.PodsNotReady:
 		return r.setPodsReady(client.ObjectKeyFromObject(wl), metav1.ConditionFalse, kueue.WorkloadWaitForStart)
 	case conformance.SetActive:
@@ -207,7 +214,12 @@ func (r *run) changeQueue(s *conformance.Step) error {
 		return err
 	}
 	queue.ResourceVersion = stored.ResourceVersion
-	if err := r.client.Update(r.ctx, queue.DeepCopy()); err != nil {
+	written := queue.DeepCopy()
+	if err := r.client.Update(r.ctx, written); err != nil {
+		return err
+	}
+	written.Status = queue.Status
+	if err := r.client.Status().Update(r.ctx, written); err != nil {
 		return err
 	}
 	r.queues[queue.Name] = queue
@@ -215,7 +227,10 @@ func (r *run) changeQueue(s *conformance.Step) error {
 		return err
 	}
 	r.touchAll()
-	return r.manager.UpdateClusterQueue(r.ctx, queue, true)
+	if err := r.manager.UpdateClusterQueue(r.ctx, queue, true); err != nil {
+		return err
+	}
+	return r.reconcileUsageOf(queue.Name)
 }
 
 func setQuota(q *kueue.ResourceQuota, set map[string]*resource.Quantity) {

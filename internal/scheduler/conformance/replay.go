@@ -66,9 +66,11 @@ func replaySteps(s *Scenario, n int) ([]Outcome, error) {
 	}
 	outcomes := make([]Outcome, 0, n)
 	for i := range n {
-		r.now = r.now.Add(betweenSteps)
-		at := r.seconds(r.now)
 		r.events = []Event{}
+		if err := r.pass(betweenSteps); err != nil {
+			return outcomes, err
+		}
+		at := r.seconds(r.now)
 		r.resume()
 		refused := i < len(s.Outcomes) && s.Outcomes[i].Error != nil
 		if !refused {
@@ -180,13 +182,13 @@ func newReplay(s *Scenario) (*replay, error) {
 		}
 	}
 	for _, l := range s.LocalQueues {
-		r.setLocal(l.Name, kueue.LocalQueueSpec{ClusterQueue: kueue.ClusterQueueReference(l.ClusterQueue), StopPolicy: l.StopPolicy})
+		r.setLocal(l.Name, kueue.LocalQueueSpec{ClusterQueue: kueue.ClusterQueueReference(l.ClusterQueue), StopPolicy: l.StopPolicy, FairSharing: l.FairSharing})
 	}
 	return r, r.rest()
 }
 
 func configOf(s *Scenario) quota.Config {
-	config := quota.Config{PriorityBoost: s.PriorityBoost}
+	config := quota.Config{PriorityBoost: s.PriorityBoost, AdmissionFairSharing: s.AdmissionFairSharing}
 	if w := s.WaitForPodsReady; w != nil {
 		config.LateKeepPlace = w.Timestamp == "Creation"
 	}
@@ -213,6 +215,19 @@ func (r *replay) seconds(t time.Time) int64 { return int64(t.Sub(r.start) / time
 
 func (r *replay) name(workload string) types.NamespacedName {
 	return types.NamespacedName{Namespace: namespace, Name: workload}
+}
+
+// pass lets time pass. Whenever Kueue looks at what LocalQueues have used, others may come first.
+func (r *replay) pass(d time.Duration) error {
+	until := r.now.Add(d)
+	for at, due := r.engine.SampleAt(); due && !at.After(until); at, due = r.engine.SampleAt() {
+		r.now = at
+		if err := r.rest(); err != nil {
+			return err
+		}
+	}
+	r.now = until
+	return nil
 }
 
 // rest runs cycles until nothing changes any more. Evicted workloads give their quota back before the next cycle, and

@@ -21,6 +21,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/configuration"
 )
 
 // Format is the version of the recordings that are understood.
@@ -35,6 +37,8 @@ type Scenario struct {
 	Kueue string `json:"kueue,omitempty"`
 	// FairSharing is there when Kueue was configured for it.
 	FairSharing *FairSharing `json:"fairSharing,omitempty"`
+	// AdmissionFairSharing is there when Kueue was configured for it.
+	AdmissionFairSharing *configuration.AdmissionFairSharing `json:"admissionFairSharing,omitempty"`
 	// WaitForPodsReady is there when Kueue was configured for it.
 	WaitForPodsReady *WaitForPodsReady `json:"waitForPodsReady,omitempty"`
 	// PriorityBoost is true when Kueue's feature gate of this name was on.
@@ -149,6 +153,8 @@ type LocalQueue struct {
 	Name         string            `json:"name"`
 	ClusterQueue string            `json:"clusterQueue"`
 	StopPolicy   *kueue.StopPolicy `json:"stopPolicy,omitempty"`
+	// FairSharing has its weight under admission fair sharing.
+	FairSharing *kueue.FairSharing `json:"fairSharing,omitempty"`
 }
 
 // Op names what a step does.
@@ -173,6 +179,8 @@ const (
 	UnhealthyNode Op = "unhealthyNode"
 	// PodsNotReady: the pods of Target were not ready in time; nothing happens if it is not admitted.
 	PodsNotReady Op = "podsNotReady"
+	// Wait: time passes (Value: seconds).
+	Wait Op = "wait"
 )
 
 // Step is one thing that was done.
@@ -295,6 +303,8 @@ func (s *Step) String() string {
 		return fmt.Sprintf("%s %s", s.Op, s.Pod.Name)
 	case DeleteNode, DeletePod:
 		return fmt.Sprintf("%s %s", s.Op, s.Name)
+	case Wait:
+		return fmt.Sprintf("%s %s s", s.Op, s.Value)
 	case StopPolicy:
 		return fmt.Sprintf("%s %s%s %s", s.Op, s.ClusterQueue, s.LocalQueue, s.Value)
 	}

@@ -28,7 +28,9 @@ func (r *replay) step(s *Step) error {
 	case SubmitMany:
 		for i := range s.Workloads {
 			if i > 0 {
-				r.now = r.now.Add(betweenSubmits)
+				if err := r.pass(betweenSubmits); err != nil {
+					return err
+				}
 			}
 			if err := r.submit(&s.Workloads[i]); err != nil {
 				return err
@@ -56,6 +58,14 @@ func (r *replay) step(s *Step) error {
 		r.setNode(s.Node)
 	case DeleteNode:
 		r.engine.DeleteNode(s.Name)
+	case Wait:
+		var seconds int64
+		if err := json.Unmarshal(s.Value, &seconds); err != nil {
+			return fmt.Errorf("value: want a number of seconds, got %s", s.Value)
+		}
+		if err := r.pass(time.Duration(seconds) * time.Second); err != nil {
+			return err
+		}
 	case SetPod:
 		if s.Pod == nil {
 			return errors.New("pod: it is missing")
@@ -119,7 +129,9 @@ func (r *replay) change(s *Step) error {
 		r.events = append(r.events, Event{Event: "Finished", Workload: name, Reason: kueue.WorkloadFinishedReasonSucceeded})
 		return nil
 	case UnhealthyNode:
-		r.now = r.now.Add(beforeReplacement)
+		if err := r.pass(beforeReplacement); err != nil {
+			return err
+		}
 		w := t.spec
 		w.UnhealthyNodes = []string{s.Name}
 		r.engine.SetWorkload(w)

@@ -95,14 +95,14 @@ func (h *hunt) candidates(of class, being bool, yield func(candidate) bool) {
 	if policy == kueue.PreemptionPolicyNever || !h.has[of] {
 		return
 	}
-	for _, w := range h.engine.borrowers(h.q.tree, h.needs) {
+	for _, w := range h.borrowers(of) {
 		if evicted := w.Evicted != ""; evicted != being {
 			if evicted {
 				continue
 			}
 			return // they come first
 		}
-		if policy == kueue.PreemptionPolicyLowerPriority && w.effective >= h.w.effective {
+		if policy == kueue.PreemptionPolicyLowerPriority && w.effective >= h.w.effective && h.engine.usages == nil {
 			return // and then by priority
 		}
 		if w.heldIn == h.q || !h.qualifies(w, policy) {
@@ -227,6 +227,9 @@ func (h *hunt) survey() {
 		fits, rest = n.holds(rest)
 		advantage = advantage || fits
 	}
+	if h.engine.usages != nil {
+		h.collect()
+	}
 }
 
 // meeting is the lowest cohort above both the preemptor and another queue of its tree.
@@ -248,6 +251,14 @@ func (n *node) holds(demand []pairAmount) (fits bool, rest []pairAmount) {
 		rest = append(rest, pairAmount{d.pair, max(0, d.amount.minus(n.localAvailable(d.pair)))})
 	}
 	return fits, rest
+}
+
+// borrowers lists the workloads of other queues that may be candidates of a class, in the order in which victims are taken.
+func (h *hunt) borrowers(of class) []*workload {
+	if h.engine.usages != nil {
+		return h.collected[of]
+	}
+	return h.engine.borrowers(h.q.tree, h.needs)
 }
 
 // borrowers lists the workloads that hold any of some pairs in queues of a tree that use more than their quota of them,

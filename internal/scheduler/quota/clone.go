@@ -59,6 +59,7 @@ func (e *Engine) transplant(queues []*queue, nodes []*node, workloads map[types.
 	c.localQueues = maps.Clone(e.localQueues) // its entries are replaced, never changed
 	c.topologies, c.nodesByName, c.otherPods = maps.Clone(e.topologies), maps.Clone(e.nodesByName), maps.Clone(e.otherPods)
 	c.places = &places{of: map[string]*topology.Capacity{}, findings: map[finding]found{}, stale: true}
+	c.usages = e.usages.clone()
 	c.retries = maps.Clone(e.retries)
 	c.settled = maps.Clone(e.settled)
 	c.touchedCohorts, c.touchedQueues = maps.Clone(e.touchedCohorts), maps.Clone(e.touchedQueues)
@@ -101,7 +102,7 @@ func (t *transplant) plant(c *Engine, queues []*queue, nodes []*node, workloads 
 	c.ordered = make([]*queue, len(queues))
 	for at, q := range queues {
 		copied := *q
-		copied.places = c.places
+		copied.places, copied.usages = c.places, c.usages
 		t.queues[q] = &copied
 		t.nodes[&q.node] = &copied.node
 		c.queues[q.name], c.ordered[at] = &copied, &copied

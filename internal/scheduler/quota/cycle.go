@@ -55,6 +55,7 @@ func (e *Engine) Cycle(now time.Time) Result {
 	var r Result
 	e.Requeue(now)
 	e.rebuild()
+	e.followUsage(now)
 	e.preparePlaces()
 	if e.enforceStops(&r, now); len(r.Decisions) > 0 {
 		e.changed()

@@ -35,9 +35,10 @@
 // It leaves to others what is not quota: pods, nodes, job controllers, and validation of the objects
 // (internal/api/kueue/validation). Where flavors have topologies, package topology finds the domains of the pods; the
 // engine then needs to know of nodes and other pods, by SetTopology, SetNode and SetPod. Of Kueue's it does not model
-// delayed topology requests (ProvisioningRequest), admission fair sharing (LocalQueues ordered by what they have used),
-// the timeout of waitForPodsReady and MultiKueue (blockAdmission delays admissions, which are the same). Package
-// forecast says so where one of them may matter; users read of them in the guide "Will my job preempt other pods?".
+// delayed topology requests (ProvisioningRequest), the timeout of waitForPodsReady and MultiKueue (blockAdmission delays
+// admissions, which are the same). Under admission fair sharing (LocalQueues ordered by what they have used) call Cycle at
+// SampleAt as well; what LocalQueues had used before the engine was made is not known to it. Package forecast says so where
+// one of them may matter; users read of them in the guide "Will my job preempt other pods?".
 //
 // An Engine is not safe for concurrent use; Clone gives an independent copy, and WhatIf answers without changing
 // anything.

@@ -21,6 +21,9 @@ import (
 type Config struct {
 	// FairSharing switches fair sharing on; nil: classical preemption.
 	FairSharing *FairSharing
+	// AdmissionFairSharing orders workloads by what their LocalQueues have used, in the ClusterQueues that want it; nil: it is
+	// off.
+	AdmissionFairSharing *configuration.AdmissionFairSharing
 	// RequeueInterval is how long workloads that could not be admitted wait after a change that may help them; 0:
 	// Kueue's 1 s.
 	RequeueInterval time.Duration
@@ -67,6 +70,7 @@ type Engine struct {
 	cohorts     map[string]kueue.CohortSpec
 	queues      map[string]*queue
 	localQueues map[types.NamespacedName]*localQueue
+	usages      *usages // nil without admission fair sharing
 	// topologies have their levels; nodesByName are the nodes, also those that are not available, and otherPods what is on
 	// them besides the workloads. None of the values is changed; they are replaced.
 	topologies  map[string][]string
@@ -122,6 +126,7 @@ func New(config Config) *Engine {
 		cohorts:        map[string]kueue.CohortSpec{},
 		queues:         map[string]*queue{},
 		localQueues:    map[types.NamespacedName]*localQueue{},
+		usages:         newUsages(config.AdmissionFairSharing),
 		workloads:      map[types.NamespacedName]*workload{},
 		topologies:     map[string][]string{},
 		nodesByName:    map[string]clusterNode{},
@@ -235,7 +240,7 @@ func (e *Engine) SetClusterQueue(name string, spec kueue.ClusterQueueSpec) error
 	switch {
 	case !known:
 		q = newQueue(name)
-		q.places = e.places
+		q.places, q.usages = e.places, e.usages
 		e.queues[name] = q
 		e.touchedQueues[name] = true
 	case q.spec.CohortName != spec.CohortName:
@@ -247,6 +252,9 @@ func (e *Engine) SetClusterQueue(name string, spec kueue.ClusterQueueSpec) error
 	specChanged := !known || !equality.Semantic.DeepEqual(q.spec, spec)
 	restarted := q.stopped()
 	q.configure(spec, selector)
+	if !known {
+		q.ordersByUsage = q.usageBased()
+	}
 	restarted = restarted && !q.stopped()
 	e.stale = true
 	if !known || restarted || q.stopped() {
@@ -296,6 +304,7 @@ func (e *Engine) SetLocalQueue(name types.NamespacedName, spec kueue.LocalQueueS
 	moved := known && l.spec.ClusterQueue != spec.ClusterQueue
 	l = &localQueue{spec}
 	e.localQueues[name] = l
+	e.usages.reweigh(name, spec)
 	for _, w := range e.inLocalQueue(name) {
 		e.suspects[w] = true
 		if l.stopped() || moved {
@@ -312,6 +321,7 @@ func (e *Engine) SetLocalQueue(name types.NamespacedName, spec kueue.LocalQueueS
 func (e *Engine) DeleteLocalQueue(name types.NamespacedName) {
 	e.changed()
 	delete(e.localQueues, name)
+	e.usages.forget(name)
 	for _, w := range e.inLocalQueue(name) {
 		e.dequeue(w)
 	}

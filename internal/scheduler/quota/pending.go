@@ -22,6 +22,9 @@ type queue struct {
 	generation int64
 
 	places *places
+	usages *usages
+	// ordersByUsage is usageBased as it was when the queue was made: Kueue does not take a change over.
+	ordersByUsage bool
 	// reserved are the workloads that hold quota, in the order in which victims are taken.
 	reserved []*workload
 
@@ -96,8 +99,12 @@ func (q *queue) active() bool { return len(q.blocked) == 0 }
 
 func (q *queue) strict() bool { return q.spec.QueueingStrategy == kueue.StrictFIFO }
 
-// before is the order of the queue: the preemptor whose victims are leaving, then higher priority, older, smaller UID.
+// before is the order of the queue: what the LocalQueues have used, if it counts, the preemptor whose victims are leaving,
+// then higher priority, older, smaller UID.
 func (q *queue) before(a, b *workload) int {
+	if c := q.lessUsed(a, b); c != 0 {
+		return c
+	}
 	if !q.strict() && q.preemptor != nil && a != b {
 		switch q.preemptor {
 		case a:

@@ -23,6 +23,7 @@ func (e *Engine) SetWorkload(spec Workload) {
 	spec.Reservation, spec.Evicted, spec.EvictedAt, spec.Held, spec.Finished = w.Reservation, w.Evicted, w.EvictedAt, w.Held, w.Finished
 	old := w.Workload
 	if old.Queue != spec.Queue {
+		e.usages.forgive(w)
 		e.dequeue(w)
 		e.member(w, false)
 	}
@@ -34,6 +35,9 @@ func (e *Engine) SetWorkload(spec Workload) {
 	switch {
 	case w.Finished:
 	case w.Inactive:
+		if w.Reservation == nil {
+			e.usages.forgive(w)
+		}
 		e.dequeue(w)
 		e.drop(w)
 		e.retryFor(w)
@@ -96,6 +100,7 @@ func (e *Engine) DeleteWorkload(name types.NamespacedName) {
 	if !known {
 		return
 	}
+	e.usages.forgive(w)
 	e.drop(w)
 	e.retryFor(w)
 	e.dequeue(w)
@@ -111,6 +116,7 @@ func (e *Engine) Finish(name types.NamespacedName) {
 		return
 	}
 	w.Finished = true
+	e.usages.forgive(w)
 	e.dequeue(w)
 	e.drop(w)
 	w.Reservation = nil
@@ -150,6 +156,9 @@ func (e *Engine) Release(name types.NamespacedName) {
 	case "", kueue.WorkloadEvictedByPreemption, kueue.WorkloadEvictedDueToNodeFailures:
 	default:
 		w.Held = w.Evicted
+	}
+	if w.Inactive {
+		e.usages.forgive(w)
 	}
 	e.drop(w)
 	w.Reservation = nil
@@ -238,7 +247,8 @@ func (e *Engine) drop(w *workload) {
 }
 
 // victimOrder is the order in which the workloads of one queue are taken as victims: those being evicted first, then
-// lower priority, then the latest reservation, then the smaller UID (Kueue's preemption/common/ordering.go).
+// those of the LocalQueue of the queue that has used most, if that counts, then lower priority, then the latest
+// reservation, then the smaller UID (Kueue's preemption/common/ordering.go).
 func victimOrder(a, b *workload) int {
 	if being := a.Evicted != ""; being != (b.Evicted != "") {
 		if being {
@@ -247,6 +257,7 @@ func victimOrder(a, b *workload) int {
 		return 1
 	}
 	return cmp.Or(
+		moreUsed(a, b),
 		cmp.Compare(a.effective, b.effective),
 		cmp.Compare(b.Reservation.At.Unix(), a.Reservation.At.Unix()),
 		strings.Compare(a.UID, b.UID),

@@ -1,6 +1,7 @@
 package quota
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -14,16 +15,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/configuration"
 )
 
 // TestTheEngineDecidesAsInTheScenarios plays testdata/*.txt, a scenario for each rule; -rewrite writes them anew.
 //
 //	flavor NAME [label=KEY:VALUE] [taint=KEY]
 //	cohort NAME [parent=NAME] [quota=…]
-//	queue NAME quota=FLAVOR:RESOURCE:NOMINAL[:BORROW[:LEND]],… [cohort=] [strict] [within=] [reclaim=] [borrow=] [threshold=] [borrowing=] [preempting=] [prefer=] [weight=] [stop=]
-//	local NAME [stop=]
+//	queue NAME quota=FLAVOR:RESOURCE:NOMINAL[:BORROW[:LEND]],… [cohort=] [strict] [within=] [reclaim=] [borrow=] [threshold=] [borrowing=] [preempting=] [prefer=] [weight=] [stop=] [usage] [check=NAME]
+//	local NAME [queue=] [weight=] [stop=]
 //	workload NAME [queue=] [priority=] [count=] [min=] [RESOURCE=…] [select=KEY:VALUE] [tolerate=KEY] [replaces=NAME] [inactive]: then everything runs to rest
-//	finish NAME, delete NAME, fair (before everything else), pending QUEUE, usage QUEUE, why NAME, explain NAME, whatif NAME … (as workload)
+//	fair or usages halflife= interval= [cpu=WEIGHT] (before everything else)
+//	finish NAME, delete NAME, ready NAME (its admission checks), wait SECONDS, pending QUEUE, usage QUEUE, why NAME, explain NAME, whatif NAME … (as workload)
 //
 // Each answers with the decisions that were made. Every command is a second later than the one before.
 func TestTheEngineDecidesAsInTheScenarios(t *testing.T) {
@@ -43,25 +47,42 @@ type scenario struct {
 
 func (s *scenario) run(t *testing.T, d *datadriven.TestData) string {
 	s.t = t
-	s.now++
 	a := arguments{d}
 	name := a.name()
+	if passed := s.pass(1); passed != "" {
+		t.Fatalf("%s: before it, %s", d.Pos, passed)
+	}
 	switch d.Cmd {
 	case "fair":
 		s.engine = New(Config{FairSharing: &FairSharing{}})
 		return ""
+	case "usages":
+		s.engine = New(Config{AdmissionFairSharing: a.usages(t)})
+		return ""
+	case "wait":
+		seconds, err := strconv.Atoi(name)
+		if err != nil {
+			t.Fatalf("%s: %v", d.Pos, err)
+		}
+		return s.pass(seconds)
+	case "ready":
+		s.engine.ChecksReady(in(name))
 	case "flavor":
 		s.engine.SetFlavor(name, a.flavor())
 	case "cohort":
 		s.engine.SetCohort(name, kueue.CohortSpec{ParentName: kueue.CohortReference(a.text("parent")), ResourceGroups: a.quota(t), FairSharing: a.weight()})
 	case "queue":
+		if check := a.text("check"); check != "" {
+			s.engine.SetAdmissionCheck(check, true)
+		}
 		if err := s.engine.SetClusterQueue(name, a.queue(t)); err != nil {
 			return err.Error()
 		}
 		s.engine.SetLocalQueue(in(name), kueue.LocalQueueSpec{ClusterQueue: kueue.ClusterQueueReference(name)})
 	case "local":
-		stop := kueue.StopPolicy(a.text("stop"))
-		s.engine.SetLocalQueue(in(name), kueue.LocalQueueSpec{ClusterQueue: kueue.ClusterQueueReference(name), StopPolicy: &stop})
+		stop := kueue.StopPolicy(cmp.Or(a.text("stop"), string(kueue.None)))
+		queue := kueue.ClusterQueueReference(cmp.Or(a.text("queue"), name))
+		s.engine.SetLocalQueue(in(name), kueue.LocalQueueSpec{ClusterQueue: queue, StopPolicy: &stop, FairSharing: a.weight()})
 	case "workload":
 		s.specs[name] = a.workload(t, name, s.at())
 		s.engine.SetWorkload(s.specs[name])
@@ -91,6 +112,19 @@ func (s *scenario) run(t *testing.T, d *datadriven.TestData) string {
 }
 
 func (s *scenario) at() time.Time { return start.Add(time.Duration(s.now) * time.Second) }
+
+// pass lets time pass, and returns the decisions.
+func (s *scenario) pass(seconds int) (decided string) {
+	until := s.now + seconds
+	for {
+		at, due := s.engine.SampleAt()
+		if s.now = int(at.Sub(start) / time.Second); !due || s.now > until {
+			s.now = until
+			return decided
+		}
+		decided += s.rest()
+	}
+}
 
 // rest runs cycles until nothing changes, and returns the decisions.
 func (s *scenario) rest() string {
@@ -249,6 +283,23 @@ func (a arguments) quota(t *testing.T) []kueue.ResourceGroup {
 	return groups
 }
 
+func (a arguments) usages(t *testing.T) *configuration.AdmissionFairSharing {
+	t.Helper()
+	duration := func(key string) (d metav1.Duration) {
+		parsed, err := time.ParseDuration(a.text(key))
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Duration = parsed
+		return d
+	}
+	config := &configuration.AdmissionFairSharing{UsageHalfLifeTime: duration("halflife"), UsageSamplingInterval: duration("interval")}
+	if a.has("cpu") {
+		config.ResourceWeights = map[corev1.ResourceName]float64{corev1.ResourceCPU: float64(a.number("cpu", 1))}
+	}
+	return config
+}
+
 func (a arguments) weight() *kueue.FairSharing {
 	if !a.has("weight") {
 		return nil
@@ -281,6 +332,14 @@ func (a arguments) queue(t *testing.T) kueue.ClusterQueueSpec {
 	if a.has("prefer") {
 		p := kueue.FlavorFungibilityPreference(a.text("prefer"))
 		spec.FlavorFungibility.Preference = &p
+	}
+	if a.has("usage") {
+		spec.AdmissionScope = &kueue.AdmissionScope{AdmissionMode: kueue.UsageBasedAdmissionFairSharing}
+	}
+	if check := a.text("check"); check != "" {
+		spec.AdmissionChecksStrategy = &kueue.AdmissionChecksStrategy{
+			AdmissionChecks: []kueue.AdmissionCheckStrategyRule{{Name: kueue.AdmissionCheckReference(check)}},
+		}
 	}
 	if a.has("stop") {
 		p := kueue.StopPolicy(a.text("stop"))

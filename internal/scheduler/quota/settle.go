@@ -26,6 +26,7 @@ func (e *Engine) settle(r *Result, en *entry, now time.Time) {
 		d.Admission = en.admission()
 		d.Checks = en.q.checksFor(d.Admission)
 		e.admit(en.w, &Reservation{Admission: *d.Admission, At: now, Admitted: len(d.Checks) == 0})
+		e.charge(en.w, en.q, now)
 		d.Replaced = e.takeOver(en)
 		r.Decisions = append(r.Decisions, d)
 		return

@@ -18,6 +18,8 @@ type hunt struct {
 	// there can be.
 	advantage map[*node]bool
 	has       [3]bool
+	// collected are the candidates of other queues by class; nil without admission fair sharing.
+	collected map[class][]*workload
 
 	// What came of it, for the explanation.
 	returned []victim

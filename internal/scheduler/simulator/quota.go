@@ -94,7 +94,7 @@ func (s *simulation) admit() (acted bool) {
 			acted = s.decided(&result.Decisions[i]) || acted
 		}
 		if at, waits := s.engine.RequeueAt(); waits && result.Settled {
-			due := Time(at.Sub(s.clock(0)).Milliseconds())
+			due := s.time(at)
 			if s.retryAt != due {
 				s.retryAt = due
 				s.eventQueue.add(event{at: max(due, s.now), kind: quotaRetries})

@@ -9,8 +9,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/kueue/configuration"
 	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/quota"
@@ -161,6 +163,16 @@ func (s *simulation) makeQueues() {
 		return
 	}
 	var config quota.Config
+	if a := sc.AdmissionFairSharing; a != nil {
+		config.AdmissionFairSharing = &configuration.AdmissionFairSharing{
+			UsageHalfLifeTime:     metav1.Duration{Duration: a.UsageHalfLifeTime.Std()},
+			UsageSamplingInterval: metav1.Duration{Duration: a.UsageSamplingInterval.Std()},
+			ResourceWeights:       map[corev1.ResourceName]float64{},
+		}
+		for name, weight := range a.ResourceWeights {
+			config.AdmissionFairSharing.ResourceWeights[name] = weight.AsApproximateFloat64()
+		}
+	}
 	if sc.FairSharing {
 		config.FairSharing = &quota.FairSharing{}
 	}
@@ -230,6 +242,9 @@ func (s *simulation) makeCluster(there []*node) {
 // clock is a time as a date.
 func (s *simulation) clock(t Time) time.Time { return epoch.Add(time.Duration(t) * time.Millisecond) }
 
+// time is the inverse of clock.
+func (s *simulation) time(t time.Time) Time { return Time(t.Sub(epoch).Milliseconds()) }
+
 func (s *simulation) write(e eventlog.Event) {
 	if s.failure == nil {
 		e.Time = s.clock(s.now)
@@ -270,7 +285,7 @@ func (s *simulation) run(ctx context.Context, progress func(ended, jobs int, at 
 				progress(s.ended, len(s.jobs), time.Duration(s.now)*time.Millisecond)
 			}
 		}
-		at := s.eventQueue.events[0].at
+		at := s.next()
 		if until > 0 && at > until {
 			s.pass(until)
 			break
@@ -289,6 +304,18 @@ func (s *simulation) run(ctx context.Context, progress func(ended, jobs int, at 
 		j.unfinished()
 	}
 	return nil
+}
+
+// next is when something happens: the next event, or before it a look at what local queues have used.
+func (s *simulation) next() Time {
+	at := s.eventQueue.events[0].at
+	if s.engine == nil {
+		return at
+	}
+	if due, looks := s.engine.SampleAt(); looks && due.Before(s.clock(at)) {
+		at, s.quotaStale = max(s.now, s.time(due)), true
+	}
+	return at
 }
 
 // pass lets time pass.

@@ -113,7 +113,7 @@ func (c *command) section() string {
 	}
 	return fmt.Sprintf(`## Kueue %s, in process
 
-The code of Kueue's queue manager, cache, scheduler and Workload controller runs in process, on scenarios that are drawn from seeds
+The code of Kueue's queue manager, cache, scheduler, Workload and LocalQueue controllers runs in process, on scenarios drawn from seeds
 %d to %d of each family: queues, cohorts, nodes and the steps to take. After each step the events (who is admitted, who is evicted for whom
 and why), the state of each workload with its flavors, counts and domains, and the usage of each queue must be the same. In "tied"
 scenarios Kueue chooses by UIDs, by the order of a Go map, or by how often it has tried a workload that fails again and again: with

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -44,6 +45,7 @@ func check(d *decoder, s *Scenario) {
 	c.checkNodes()
 	c.checkQueues()
 	c.checkAge()
+	c.checkUsage()
 	if s.Trace != nil {
 		c.checkTrace(s.Trace)
 	}
@@ -191,6 +193,18 @@ func (c *checker) checkAge() {
 	}
 	if err := a.Rule().Check(priorities); err != nil {
 		c.problem("checkpointAge", "cannot be used: %v", err)
+	}
+}
+
+// checkUsage checks the settings of admission fair sharing. Kueue allows shorter intervals, which would take long.
+func (c *checker) checkUsage() {
+	a := c.s.AdmissionFairSharing
+	if a == nil {
+		return
+	}
+	c.resources("admissionFairSharing.resourceWeights", a.ResourceWeights)
+	if a.UsageSamplingInterval.Std() < time.Second {
+		c.problem("admissionFairSharing.usageSamplingInterval", "is less than a second")
 	}
 }
 

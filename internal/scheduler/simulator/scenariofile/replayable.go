@@ -27,6 +27,7 @@ func (e *NotReplayableError) Error() string {
 const (
 	manyJobs     = "a replay submits the jobs that the file lists, and the jobs of a trace or of a repetition take hours of real time"
 	noBoosts     = "the embedded cluster's queue controller ignores priority boosts"
+	noUsages     = "the embedded cluster's queue controller does not order workloads by what their local queues have used"
 	fixedNodes   = "a cluster of a replay has a fixed number of nodes"
 	noSpeedCurve = "the speed of a replay's workers depends on the duration of a gradient only"
 )
@@ -40,6 +41,7 @@ func (s *Scenario) Replayable() error {
 		}
 	}
 	refuse(s.Trace != nil, manyJobs, "trace")
+	refuse(s.AdmissionFairSharing != nil, noUsages, "admissionFairSharing")
 	refuse(s.CheckpointAge != nil, noBoosts, "checkpointAge")
 	for i, group := range s.Nodes {
 		refuse(group.Autoscale != nil, fixedNodes, "nodes[%d].autoscale", i)

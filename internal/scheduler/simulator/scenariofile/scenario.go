@@ -37,6 +37,9 @@ type Scenario struct {
 	LocalQueues     []LocalQueue     `json:"localQueues"`
 	// FairSharing switches Kueue's fair sharing on.
 	FairSharing bool `json:"fairSharing"`
+	// AdmissionFairSharing is Kueue's: in a cluster queue with an admissionScope, workloads of local queues that have used
+	// less come first; nil: it is off.
+	AdmissionFairSharing *AdmissionFairSharing `json:"admissionFairSharing"`
 	// CheckpointAge raises the priority of workloads with much unsaved work, as elastic-trainer checkpoint-age does; nil:
 	// priorities do not depend on checkpoints.
 	CheckpointAge *CheckpointAge `json:"checkpointAge"`
@@ -127,6 +130,16 @@ type ClusterQueue struct {
 type LocalQueue struct {
 	Name                 string `json:"name"`
 	kueue.LocalQueueSpec `json:",inline"`
+}
+
+// AdmissionFairSharing orders workloads by what their local queues have used.
+type AdmissionFairSharing struct {
+	// UsageHalfLifeTime is how long it takes until half of what was used does not count any more; 0: nothing is remembered.
+	UsageHalfLifeTime Duration `json:"usageHalfLifeTime"`
+	// UsageSamplingInterval is how often what is used is looked at, at least a second.
+	UsageSamplingInterval Duration `json:"usageSamplingInterval"`
+	// ResourceWeights multiply what is used of a resource, 1 where one is left out.
+	ResourceWeights Resources `json:"resourceWeights"`
 }
 
 // CheckpointAge is the rule of package checkpointage: while a workload holds quota, its priority rises by one for each
