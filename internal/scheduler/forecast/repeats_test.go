@@ -1,6 +1,7 @@
 package forecast_test
 
 import (
+	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -33,5 +34,26 @@ template:
 `))
 	if answer.Outcome != forecast.Pends || len(answer.Codes()) > 0 {
 		t.Errorf("%s, %v:\n%s", answer.Outcome, answer.Codes(), answer.Text())
+	}
+}
+
+// The API server gives each pod a volume whose name is its own.
+func TestVolumesThatEveryNodeCanGiveDoNotDistinguishPods(t *testing.T) {
+	s := oneNode("4")
+	s.Nodes = nil
+	for i := range 3 {
+		node := fmt.Sprintf("node-%d", i)
+		pod := forecasttest.Pod(fmt.Sprintf("low-%d", i), node, "3", 0, 0)
+		pod.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80}}
+		pod.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "token-" + node, MountPath: "/var/run/secrets"}}
+		pod.Spec.Volumes = []corev1.Volume{
+			{Name: "token-" + node, VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{}}},
+			{Name: "inline-" + node, VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: "csi.example.com"}}},
+		}
+		s.Nodes, s.Pods = append(s.Nodes, forecasttest.Node(node, "4")), append(s.Pods, pod)
+	}
+	answer := forecast.Run(t.Context(), s, nil, batchJob(t, "{template: {spec: {priorityClassName: high}}}"))
+	if answer.Outcome != forecast.Preempts || answer.Choices != 1 || len(answer.Evicts) != 3 {
+		t.Errorf("%d choices are followed for nodes that are equal, and %d pods are named:\n%s", answer.Choices, len(answer.Evicts), answer.Text())
 	}
 }
