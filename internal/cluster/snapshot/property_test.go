@@ -173,6 +173,7 @@ func (s *situation) pod(name string) *corev1.Pod {
 	}
 	pod := forecasttest.Pod(name, node, one(s, "request", "1", "2"), one(s, "priority", int32(0), 1000, 1000000), s.upTo(9, "since"))
 	pod.Annotations = map[string]string{"acme.example/owner": "Ada", corev1.LastAppliedConfigAnnotation: "{}", "kubernetes.io/change-cause": "set PASSWORD=hunter2"}
+	pod.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: "csi.acme.example", VolumeAttributes: map[string]string{"password": "hunter2"}}}}}
 	pod.Spec.Containers[0].Image, pod.Spec.Containers[0].Command = "registry.acme.example/train", []string{"train", "--secret"}
 	pod.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "PASSWORD", Value: "hunter2"}}
 	if s.yes("keeps others off") {
@@ -310,4 +311,32 @@ func TestAForecastFromAnAnonymizedFileDiffersInNamesAlone(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The API server gives each pod a volume whose name is its own.
+func TestVolumesThatEveryNodeHasChangeNoForecast(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawSituation(t)
+		job := s.job("acme-train-4711")
+		for _, pod := range s.Pods {
+			pod.Spec.Volumes = nil
+		}
+		want := forecastOf(t, s.Snapshot, job)
+		for i, pod := range s.Pods {
+			withVolumes(&pod.Spec, i)
+		}
+		withVolumes(&job.Spec.Template.Spec, len(s.Pods))
+		if got := forecastOf(t, s.Snapshot, job); got != want {
+			t.Fatalf("without volumes:\n%s\nwith volumes:\n%s", want, got)
+		}
+	})
+}
+
+func withVolumes(spec *corev1.PodSpec, number int) {
+	name := fmt.Sprintf("kube-api-access-%d", number)
+	spec.Volumes = []corev1.Volume{
+		{Name: name, VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{}}},
+		{Name: "inline", VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: "csi.acme.example"}}},
+	}
+	spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: name, MountPath: "/var/run/secrets"}}
 }

@@ -23,7 +23,7 @@ func (r *run) place(lists ...[]*placement.Pod) []*run {
 		}
 		one.queues = append(one.queues, one.unsettled()...)
 	}
-	runs := r.each(starts)
+	runs, seen := r.each(starts), map[string]bool{}
 	for round := 0; ; round++ {
 		var next, cleared, early, ended []*run
 		for _, one := range runs {
@@ -50,6 +50,7 @@ func (r *run) place(lists ...[]*placement.Pod) []*run {
 		if len(cleared) == 0 {
 			break
 		}
+		cleared = r.onward(cleared, seen, len(next))
 		for _, one := range cleared {
 			one.views = []placement.Budgets{one.cluster.Budgets()}
 			one.queues = append(one.retries(one.waiting(pods)), one.opportunists(pods)...)
@@ -140,6 +141,7 @@ func byPriority(pods []*placement.Pod) []*placement.Pod {
 // each tries the pods in the queues of runs, until the queues are empty.
 func (s splitter) each(runs []*run) []*run {
 	var done []*run // with empty queues
+	seen := map[string]bool{}
 	for len(runs) > 0 {
 		var next []*run
 		for _, r := range s.inTime(runs) {
@@ -152,7 +154,7 @@ func (s splitter) each(runs []*run) []*run {
 				next = append(next, way.schedule(way.pod)...)
 			}
 		}
-		runs = s.merge(next)
+		runs = s.onward(s.merge(next), seen, len(done))
 	}
 	return s.merge(done)
 }
@@ -291,7 +293,7 @@ func (r *run) take(pod *placement.Pod, c choice, equal []choice) {
 		if r.stops(v) { // for another pod already, or because of its deletion
 			continue
 		}
-		r.lost = append(r.lost, victim{pod: v, node: c.node, job: f.job, by: f.role, chosen: spared(v, equal)})
+		r.lose(victim{pod: v, node: c.node, job: f.job, by: f.role, chosen: spared(v, equal)})
 		if theirs := r.outcomes[v]; theirs != nil { // planned too, and less important
 			theirs.state, theirs.bound, theirs.gone, theirs.why = Waits, "", theirs.alone, "it makes room for others"
 		}

@@ -25,6 +25,7 @@ type run struct {
 	splitter
 	outcomes map[*placement.Pod]*podOutcome
 	lost     []victim
+	repeats  bool     // a pod is evicted that was evicted, and created again, before
 	others   []victim // pods that may stop too, by choices that were not followed
 	// competitors are pending pods of the cluster that come before planned ones: they are tried again whenever room
 	// becomes free.
@@ -87,6 +88,8 @@ type splitter struct {
 	*budget
 	// merge joins runs that have come to the same state.
 	merge func([]*run) []*run
+	// history describes the state of a run and everything that the run says about how it came there.
+	history func(*run) string
 	// distinct removes choices that lead to the same state as others.
 	distinct func(*run, []choice) []choice
 	// kind is equal for pending pods of the cluster that the scheduler does not distinguish.

@@ -154,7 +154,8 @@ func describePod(pod *placement.Pod) string {
 	}
 	ports := slices.ContainsFunc(o.Spec.Containers, func(c corev1.Container) bool { return len(c.Ports) > 0 })
 	if o.Spec.Affinity != nil || ports || len(o.Spec.ResourceClaims) > 0 || len(o.Spec.InitContainers) > 0 || hasClaims(o) {
-		rest, err := json.Marshal([]any{o.Spec.Affinity, o.Spec.Containers, o.Spec.InitContainers, o.Spec.ResourceClaims, o.Spec.Volumes})
+		spec := deciding(&o.Spec)
+		rest, err := json.Marshal([]any{spec.Affinity, spec.Containers, spec.InitContainers, spec.ResourceClaims, spec.Volumes})
 		if err != nil {
 			return pod.String()
 		}
@@ -205,7 +206,7 @@ func kinds() func(*placement.Pod) string {
 		kind, seen := known[pod]
 		if !seen {
 			o := pod.Object()
-			text, err := json.Marshal([]any{pod.Namespace(), o.Labels, pod.Priority, o.OwnerReferences, o.Spec})
+			text, err := json.Marshal([]any{pod.Namespace(), o.Labels, pod.Priority, o.OwnerReferences, deciding(&o.Spec)})
 			if kind = string(text); err != nil {
 				kind = pod.String()
 			}
@@ -213,4 +214,26 @@ func kinds() func(*placement.Pod) string {
 		}
 		return kind
 	}
+}
+
+// deciding is a specification without volumes that every node can give, and without where volumes are mounted: the API
+// server gives each pod such a volume under a name of its own.
+func deciding(spec *corev1.PodSpec) *corev1.PodSpec {
+	if len(spec.Volumes) == 0 {
+		return spec
+	}
+	less := *spec
+	less.Volumes = slices.DeleteFunc(slices.Clone(spec.Volumes), func(v corev1.Volume) bool {
+		return v.CSI != nil || v.Projected != nil || v.ConfigMap != nil || v.Secret != nil || v.DownwardAPI != nil || v.EmptyDir != nil || v.HostPath != nil
+	})
+	less.Containers, less.InitContainers = unmounted(spec.Containers), unmounted(spec.InitContainers)
+	return &less
+}
+
+func unmounted(containers []corev1.Container) []corev1.Container {
+	containers = slices.Clone(containers)
+	for i := range containers {
+		containers[i].VolumeMounts = nil
+	}
+	return containers
 }
