@@ -66,6 +66,10 @@ quick)
   cat "$out/tests/promises.txt"
   ;;
 all)
+  # Tests of scripts run with the first PyTorch here, as part of their modules, and then once more with each other one.
+  pytorch=$(tools/test-pytorch.sh --list) || exit 1
+  read -ra pytorch <<<"${pytorch//$'\n'/ }"
+  if [ ${#pytorch[@]} -gt 0 ]; then export ELASTIC_PYTHON=${pytorch[0]}; fi
   # A test that hangs fails before CI gives up on the whole run.
   for module in . simcluster; do
     name=$([ "$module" = . ] && echo root || echo "$module")
@@ -74,6 +78,7 @@ all)
   run e2e e2e "$RERUNS" "$(list e2e "$longest"; list e2e -v "$longest")" -timeout 40m || failed+=(e2e)
   # The one module that compiles Kueue, which takes minutes the first time: not in the quick tier.
   run kueuedecisions e2e/kueuedecisions 0 "$(list e2e/kueuedecisions)" -timeout 40m || failed+=(kueuedecisions)
+  if [ ${#pytorch[@]} -gt 1 ]; then PYTORCH="${pytorch[*]:1}" tools/test-pytorch.sh "${flags[@]}" || failed+=(pytorch); fi
   ;;
 *)
   echo "test.sh: unknown tier $tier" >&2

@@ -14,13 +14,11 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/torchtest"
 )
 
 // The example of two PyTorch jobs under a queue.
 const elasticPyTorchExample = "elastic-pytorch"
-
-// Python is the interpreter that has PyTorch: Debian's, which finds the modules of Debian's python3-torch.
-const Python = "/usr/bin/python3"
 
 // Names of the scenario's jobs: one with collectives of its own, and one whose command is started again. The task is
 // UrgentJob.
@@ -45,7 +43,7 @@ func runElasticPyTorch(ctx context.Context, r *runner) error {
 	if err := os.MkdirAll(filepath.Join(shared, LoopJob), 0o755); err != nil {
 		return fmt.Errorf("make the directory of the jobs' files: %w", err)
 	}
-	r.vars["image"], r.vars["python"], r.vars["shared_host_path"] = r.cluster.Image, Python, shared
+	r.vars["image"], r.vars["python"], r.vars["shared_host_path"] = r.cluster.Image, torchtest.Python(), shared
 	r.vars["epochs"], r.vars["pace"], r.vars["urgent"] = strconv.Itoa(pyTorchEpochs), pyTorchPace, "false"
 
 	r.beginStage(StageSubmit, "terraform apply: a queue of 3.2 CPUs, and jobs %s and %s, of a master and one to three workers each.", LoopJob, DDPJob)
@@ -133,7 +131,7 @@ func (r *runner) compareLoop(ctx context.Context, shared string) error {
 	var got, want struct{ Uses, Weights []float64 }
 	alone := filepath.Join(r.dir, "undisturbed-loop.json")
 	err := r.trainScript(ctx, map[string]string{"RESULT": alone, "PACE": "0"},
-		"--worker-command", Python, "--elastic", trainingjob.ElasticCollectives,
+		"--worker-command", torchtest.Python(), "--elastic", trainingjob.ElasticCollectives,
 		"--model-file", filepath.Join(r.examples, elasticPyTorchExample, "loop.py"),
 		"--train-data-dir", "indices://lines?records=320", "--record-per-task", "32",
 		"--minibatch-size", "8", "--grads-to-wait", "4", "--num-epoch", strconv.Itoa(pyTorchEpochs))
@@ -149,7 +147,7 @@ func (r *runner) compareLoop(ctx context.Context, shared string) error {
 // compareDDP compares the last checkpoint of ddp.py with that of an undisturbed run.
 func (r *runner) compareDDP(ctx context.Context, shared string) error {
 	directory, alone := filepath.Join(shared, DDPJob), filepath.Join(r.dir, "undisturbed-ddp")
-	command := fmt.Sprintf("%s %s --directory %s --epochs %d", Python, filepath.Join(r.examples, "pytorch", "ddp.py"), alone, pyTorchEpochs)
+	command := fmt.Sprintf("%s %s --directory %s --epochs %d", torchtest.Python(), filepath.Join(r.examples, "pytorch", "ddp.py"), alone, pyTorchEpochs)
 	if err := r.trainScript(ctx, nil, "--worker-command", command, "--elastic", trainingjob.ElasticRestart); err != nil {
 		return err
 	}
@@ -169,7 +167,7 @@ func (r *runner) compareDDP(ctx context.Context, shared string) error {
 		var weights strings.Builder
 		const program = `import json, sys, torch
 print(json.dumps(torch.load(sys.argv[1])["model"]["weight"].reshape(-1).tolist()))`
-		if err := runWithOutput(ctx, &weights, Python, "-c", program, filepath.Join(from, "checkpoint.pt")); err != nil {
+		if err := runWithOutput(ctx, &weights, torchtest.Python(), "-c", program, filepath.Join(from, "checkpoint.pt")); err != nil {
 			return fmt.Errorf("the last checkpoint of %s: %w", DDPJob, err)
 		}
 		if err := json.Unmarshal([]byte(weights.String()), into); err != nil {

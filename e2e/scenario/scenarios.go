@@ -38,7 +38,7 @@ type Requirements struct {
 	// GPUs: a node has four nvidia.com/gpu, 16 CPU and 60 GiB less the system's reservation, the label that GKE gives
 	// nodes with T4s (cloud.google.com/gke-accelerator=nvidia-tesla-t4) and the taint nvidia.com/gpu=present:NoSchedule.
 	GPUs bool
-	// PyTorch: /usr/bin/python3 of the trainer's image has PyTorch, and a directory of this machine is the same directory on
+	// PyTorch: the trainer's image has PyTorch (torchtest.Python), and a directory of this machine is the same directory on
 	// every node (Cluster.SharedDir).
 	PyTorch bool
 	// Faults: faults can be injected (Cluster.Faults).

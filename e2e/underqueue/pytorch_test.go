@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,11 +27,7 @@ func TestAnUrgentTaskTakesTheBurstWorkersOfAPyTorchJobAndGivesThemBack(t *testin
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, script := range map[string]struct {
-		job    func(directory string) string // lines of the resource
-		trains func(directory string) bool
-		result func(t *testing.T, directory string)
-	}{
+	scripts := map[string]pyTorchScript{
 		"formed anew in the same processes": {
 			job: func(directory string) string {
 				return fmt.Sprintf(`
@@ -68,7 +66,19 @@ func TestAnUrgentTaskTakesTheBurstWorkersOfAPyTorchJobAndGivesThemBack(t *testin
 			},
 			result: lostNoStep,
 		},
+	}
+	for name, c := range map[string]struct{ imports, script, checkpoint string }{
+		"restarted with sharded parameters":          {"from torch.distributed.fsdp import fully_shard", "fsdp2.py", "step-??????"},
+		"restarted with a loop of Accelerate":        {"import accelerate", "accelerate_loop.py", "step-??????"},
+		"restarted with the Trainer of Transformers": {"import transformers", "finetune.py", "checkpoint-*/trainer_state.json"},
 	} {
+		if torchtest.Has(t, c.imports) {
+			scripts[name] = library(python, filepath.Join(root, "examples/pytorch", c.script), c.checkpoint)
+		} else {
+			t.Logf("%s is left out: %s fails", c.script, c.imports)
+		}
+	}
+	for name, script := range scripts {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a := newPlace(t).acting()
@@ -140,6 +150,64 @@ resource "elastic_task" "urgent" {
 			a.nothingLeft()
 		})
 	}
+}
+
+type pyTorchScript struct {
+	job    func(directory string) string // lines of the resource
+	trains func(directory string) bool
+	result func(t *testing.T, directory string)
+}
+
+// library is an example of a library, which prints where it continues, and on how many ranks.
+func library(python, script, checkpoint string) pyTorchScript {
+	const epochs, stepsPerEpoch = 12, 20
+	return pyTorchScript{
+		job: func(directory string) string {
+			return fmt.Sprintf(`
+  model    = null
+  data     = null
+  training = null
+  workers  = {
+    command                  = ["/bin/sh", "-c", "exec %[3]s %[1]s --directory %[2]s --pace 0.3 --epochs %[4]d --every 5 >>%[2]s/log 2>&1"]
+    elastic                  = "restart"
+    restart_interval_seconds = 5
+    max                      = 3
+    resources                = { requests = { cpu = "1", memory = "64Mi" } }
+  }`, script, directory, python, epochs)
+		},
+		trains: func(directory string) bool {
+			found, _ := filepath.Glob(filepath.Join(directory, checkpoint))
+			return len(found) > 0
+		},
+		result: func(t *testing.T, directory string) { continued(t, directory, epochs*stepsPerEpoch) },
+	}
+}
+
+// continued checks that a script was started on one and on three workers, each time at a step that it had saved, and that
+// it has computed all of them.
+func continued(t *testing.T, directory string, steps int) {
+	text, err := os.ReadFile(filepath.Join(directory, "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	starts := regexp.MustCompile(`continues (?:at step|from \S*?)[ -]*(\d+|None) on (\d+) ranks`).FindAllStringSubmatch(string(text), -1)
+	ranks := map[string]bool{}
+	last := 0
+	for i, s := range starts {
+		ranks[s[2]] = true
+		step, _ := strconv.Atoi(s[1]) // None is 0
+		if step < last || ranks["3"] && ranks["1"] && step == 0 {
+			t.Errorf("start %d begins at step %s, and the one before at %d", i+1, s[1], last)
+		}
+		last = step
+	}
+	if !ranks["1"] || !ranks["3"] || starts[len(starts)-1][2] != "3" {
+		t.Errorf("started on one, and on three workers again? %q", starts)
+	}
+	if !regexp.MustCompile(fmt.Sprintf(`done after step %d\b`, steps)).Match(text) {
+		t.Errorf("it has not done %d steps:\n%s", steps, text)
+	}
+	t.Logf("starts: %q", starts)
 }
 
 // countedOnce checks the counts of testdata/tally.py: each record once in each of 14 epochs, in steps of 32 records.

@@ -68,7 +68,7 @@ locals {
   # The scripts write their checkpoints there; all workers see the same directory.
   shared = [{
     name       = "shared"
-    mount_path = "/shared"
+    mount_path = "/mnt/shared"
     mount_on   = "workers"
     claim_name = var.shared_host_path == null ? var.claim : null
     host_path  = var.shared_host_path
@@ -92,7 +92,7 @@ resource "elastic_training_job" "loop" {
   namespace = var.namespace
   image     = var.image
   model     = { content = file("${path.module}/loop.py") }
-  output    = "/shared/loop"
+  output    = "/mnt/shared/loop"
   volumes   = local.shared
   data      = { training = "indices://lines?records=320", records_per_task = 32 }
 
@@ -109,7 +109,7 @@ resource "elastic_training_job" "loop" {
     min       = 1
     max       = 3
     resources = local.resources
-    env       = { PACE = var.pace, RESULT = "/shared/loop/result.json" }
+    env       = { PACE = var.pace, RESULT = "/mnt/shared/loop/result.json" }
   }
 
   queue = local.queue
@@ -125,7 +125,7 @@ resource "elastic_training_job" "ddp" {
   master = local.master
   workers = {
     # The script's path is the last argument; sh gives it the script's own.
-    command                  = ["/bin/sh", "-c", "exec ${var.python} \"$0\" --directory /shared/ddp --every 5 --pace ${var.pace} --epochs ${var.epochs}"]
+    command                  = ["/bin/sh", "-c", "exec ${var.python} \"$0\" --directory /mnt/shared/ddp --every 5 --pace ${var.pace} --epochs ${var.epochs}"]
     elastic                  = "restart"
     restart_interval_seconds = 5
     min                      = 1

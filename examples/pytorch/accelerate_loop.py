@@ -6,6 +6,7 @@ On one machine: accelerate launch --num-processes 2 accelerate_loop.py --directo
 import argparse
 import glob
 import os
+import time
 
 import torch
 from accelerate import Accelerator
@@ -16,6 +17,7 @@ parser = argparse.ArgumentParser()
 parser.add_argument("--directory", required=True)
 parser.add_argument("--epochs", type=int, default=10)
 parser.add_argument("--every", type=int, default=20, help="steps between two checkpoints")
+parser.add_argument("--pace", type=float, default=0, help="seconds that a step lasts longer, to watch it")
 args = parser.parse_args()
 
 accelerator = Accelerator()
@@ -53,6 +55,7 @@ while step < args.epochs * steps_per_epoch:
         accelerator.backward(loss)
         optimizer.step()
         step += 1
+        time.sleep(args.pace)
         if step % args.every == 0:
             save()
 accelerator.print("done after step %d, loss %.3g" % (step, loss.item()), flush=True)

@@ -3,7 +3,7 @@
 It continues from the newest checkpoint of a directory, writes one every few steps, and one more when it is asked to stop
 (SIGTERM), after a step that all ranks have agreed on. On one machine:
 
-    torchrun --nproc-per-node=2 ddp.py --directory /tmp/ddp
+    torchrun --nproc_per_node=2 ddp.py --directory /tmp/ddp
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """The Trainer of Hugging Face transformers, stopped and started again: workers.elastic = "restart".
 
-On one machine: torchrun --nproc-per-node=2 huggingface.py --directory /tmp/huggingface
+On one machine: torchrun --nproc_per_node=2 huggingface.py --directory /tmp/huggingface
 """
 
 import argparse

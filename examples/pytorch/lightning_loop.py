@@ -1,6 +1,6 @@
 """Lightning, stopped and started again: workers.elastic = "restart".
 
-On one machine: torchrun --nproc-per-node=2 lightning_loop.py --directory /tmp/lightning
+On one machine: torchrun --nproc_per_node=2 lightning_loop.py --directory /tmp/lightning
 """
 
 import argparse

@@ -745,7 +745,7 @@ class _Worker(_Side):
         self.started = True
         self._job = job
         host = self.numbers["host"]
-        self._store = dist.TCPStore(host, 0, None, True, _CONNECT_TIMEOUT, False)
+        self._store = _tcp_store(host, 0, serves=True)
         interface = _interface(host)
         if interface:
             os.environ.setdefault("GLOO_SOCKET_IFNAME", interface)
@@ -803,7 +803,7 @@ class _Worker(_Side):
         address, _, number = store.rpartition(":")
         host, port = address.strip("[]"), int(number)
         self._wait_for_store(host, port)
-        client = dist.TCPStore(host, port, None, False, _CONNECT_TIMEOUT, False)
+        client = _tcp_store(host, port, serves=False)
         backend = "nccl" if self._device.type == "cuda" else "gloo"
         dist.init_process_group(
             backend, store=dist.PrefixStore("generation/%d" % g.number, client), rank=g.rank, world_size=g.world,
@@ -997,6 +997,17 @@ def _write_file(value: Any, path: str) -> None:
         with contextlib.suppress(OSError):
             os.remove(temporary)
         raise
+
+
+def _tcp_store(host: str, port: int, serves: bool) -> dist.TCPStore:
+    """A store with torch's own choice of a server, or without libuv: newer versions choose it even where it is not compiled in."""
+    arguments = (host, port, None, serves, _CONNECT_TIMEOUT, False)
+    try:
+        return dist.TCPStore(*arguments)
+    except RuntimeError as error:  # dist.DistError, or a plain one, depending on the version
+        if "libuv" not in str(error):
+            raise
+    return dist.TCPStore(*arguments, use_libuv=False)
 
 
 def _shut_down_connection(fd: int) -> None:

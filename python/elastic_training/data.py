@@ -159,15 +159,26 @@ class Seeded:
         return len(self._dataset)
 
 
+def loader(
+    dataset: Seeded, plan: Plan, collate: Callable[[List[Any]], Any], num_workers: int, device: torch.device, **more: Any
+) -> DataLoader:
+    """Processes that read a plan's minibatches.
+
+    They are forks of this process, as in Python before 3.14 by default: another start would import the script once more, and
+    its parent would not be this process, with which they are to end.
+    """
+    return DataLoader(
+        dataset, batch_sampler=plan, collate_fn=collate, num_workers=num_workers, pin_memory=device.type == "cuda",
+        worker_init_fn=in_reader, multiprocessing_context="fork", **more,
+    )  # fmt: skip
+
+
 class Reader:
     """Processes that read minibatches: those of a step, and then the next one's while this one is reduced and applied."""
 
     def __init__(self, dataset: Any, collate: Callable[[List[Any]], Any], num_workers: int, device: torch.device) -> None:
         self._sampler: Plan = []  # the same list all the time: DataLoader keeps it
-        self._loader = DataLoader(
-            Seeded(dataset), batch_sampler=self._sampler, collate_fn=collate, num_workers=num_workers,
-            persistent_workers=True, pin_memory=device.type == "cuda", worker_init_fn=in_reader,
-        )  # fmt: skip
+        self._loader = loader(Seeded(dataset), self._sampler, collate, num_workers, device, persistent_workers=True)
         self._ahead: Optional[Iterator[Any]] = None
         self._plan: Plan = []  # of what is read ahead
 

@@ -5,10 +5,9 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Seq
 
 import torch
 from torch import Tensor, nn
-from torch.utils.data import DataLoader
 
 from . import mix
-from .data import Plan, Seeded, in_reader, plan_of, to_device
+from .data import Plan, Seeded, loader, plan_of, to_device
 
 
 class Parts(NamedTuple):
@@ -30,12 +29,7 @@ class Parts(NamedTuple):
         dataset = Seeded(self.dataset)
         if self.num_workers == 0:
             return (self.collate([dataset[at] for at in minibatch]) for minibatch in plan)
-        return iter(
-            DataLoader(
-                dataset, batch_sampler=plan, collate_fn=self.collate, num_workers=min(self.num_workers, len(plan)),
-                pin_memory=self.device.type == "cuda", worker_init_fn=in_reader,
-            )
-        )  # fmt: skip
+        return iter(loader(dataset, plan, self.collate, min(self.num_workers, len(plan)), self.device))
 
 
 def evaluate(

@@ -17,6 +17,7 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario"
 	simulation "github.com/elastic-training/terraform-provider-elastic/internal/scheduler/simulator/scenariofile"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/torchtest"
 	"github.com/elastic-training/terraform-provider-elastic/internal/wording"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/addon"
@@ -46,8 +47,9 @@ func Find() (Backend, error) {
 // Cluster starts a cluster that meets a scenario's requirements and ends when it is released.
 func (b Backend) Cluster(ctx context.Context, sc scenario.Scenario, where scenario.ClusterOptions) (scenario.Cluster, func() error, error) {
 	if sc.Requirements.PyTorch {
-		if err := exec.CommandContext(ctx, scenario.Python, "-c", "import torch").Run(); err != nil {
-			return scenario.Cluster{}, nil, &scenario.UnsupportedError{Scenario: sc.Name, Reason: scenario.Python + " cannot import torch: install python3-torch"}
+		python := torchtest.Python()
+		if err := exec.CommandContext(ctx, python, "-c", "import torch").Run(); err != nil {
+			return scenario.Cluster{}, nil, &scenario.UnsupportedError{Scenario: sc.Name, Reason: python + " cannot import torch: install python3-torch"}
 		}
 	}
 	options, text := clusterFor(sc.Requirements)

@@ -6,18 +6,20 @@ import (
 	"testing"
 
 	"github.com/elastic-training/terraform-provider-elastic/e2e/scenario"
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/torchtest"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/controlplane"
 )
 
-// TestScenariosOnTheEmbeddedCluster runs every scenario of the catalogue, on MNIST's images when MNIST_DIR names them.
+// TestScenariosOnTheEmbeddedCluster runs every scenario of the catalogue but PyTorch's, on MNIST's images when MNIST_DIR names them.
 // Event logs and timelines stay below e2e/out.
 //
 // The tests of this package wait more than they compute: as many run at once as there are processors.
 func TestScenariosOnTheEmbeddedCluster(t *testing.T) {
 	t.Parallel()
 	for _, sc := range scenario.Scenarios(scenario.ForTests) {
+		if sc.Requirements.PyTorch {
+			continue
+		}
 		t.Run(sc.Name, func(t *testing.T) {
 			t.Parallel()
 			runScenario(t, sc, controlplane.MountsAuto)
@@ -38,9 +40,6 @@ func runScenario(t *testing.T, sc scenario.Scenario, mounts string) {
 			t.Skipf("a scenario needs executables: %v", err)
 		}
 		t.Fatal(err)
-	}
-	if sc.Requirements.PyTorch {
-		torchtest.Find(t)
 	}
 	backend.Mounts = mounts
 	root, err := filepath.Abs("../../..")

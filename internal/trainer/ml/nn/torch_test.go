@@ -3,7 +3,6 @@ package nn_test
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"math"
 	"os/exec"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/graph"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/kernel"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/nn"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/torchtest"
 )
 
 // torchCase is what testdata/torch_reference.py computes.
@@ -144,10 +144,7 @@ func trainableTensors(n *nn.Network, values []float32) []nn.Tensor {
 
 func askTorch(t *testing.T, cases []torchCase) []torchAnswer {
 	t.Helper()
-	python := "/usr/bin/python3" // the one that distributions install PyTorch for
-	if _, err := exec.LookPath(python); err != nil {
-		t.Skip("there is no " + python + " to compare with PyTorch")
-	}
+	python := torchtest.Find(t)
 	question, err := json.Marshal(cases)
 	if err != nil {
 		t.Fatal(err)
@@ -156,10 +153,6 @@ func askTorch(t *testing.T, cases []torchCase) []torchAnswer {
 	command := exec.CommandContext(t.Context(), python, "testdata/torch_reference.py")
 	command.Stdin, command.Stderr = bytes.NewReader(question), &stderr
 	text, err := command.Output()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() == 77 {
-		t.Skip("PyTorch is not installed for " + python + "; the float64 reference and finite differences prove the same")
-	}
 	if err != nil {
 		t.Fatalf("%v\n%s", err, &stderr)
 	}

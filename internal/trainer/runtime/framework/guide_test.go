@@ -3,7 +3,6 @@ package framework
 import (
 	"math"
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/kernel"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/nn"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/wire"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/torchtest"
 )
 
 // shown returns the Python blocks of the guide that contain a text.
@@ -30,19 +30,9 @@ func shown(t *testing.T, with string) string {
 	return ""
 }
 
-// systemPython is the distribution's Python; the test is skipped if it lacks one of the packages.
-func systemPython(t *testing.T, module string) string {
-	t.Helper()
-	const python = "/usr/bin/python3"
-	if err := exec.CommandContext(t.Context(), python, "-c", "import "+module).Run(); err != nil {
-		t.Skipf("%s is not installed for %s", module, python)
-	}
-	return python
-}
-
 func TestTheGuidesScriptWithoutAFrameworkFindsTheLine(t *testing.T) {
 	n := start(t, Options{
-		Command: []string{systemPython(t, "numpy")}, Name: "line.py", Script: []byte(shown(t, "class Line")), Seed: 1, MinibatchSize: 3,
+		Command: []string{torchtest.Find(t, "numpy")}, Name: "line.py", Script: []byte(shown(t, "class Line")), Seed: 1, MinibatchSize: 3,
 		Finite: kernel.Portable().Finite,
 	})
 	state := make([]float32, n.StateSize())
@@ -79,7 +69,7 @@ torch.manual_seed(0)
 dataset = torch.utils.data.TensorDataset(torch.randn(8, 4), torch.arange(8) % 3)
 `
 	n := start(t, Options{
-		Command: []string{systemPython(t, "torch")}, Name: "train.py", Script: []byte(given + shown(t, "dataset=dataset")), Seed: 1, MinibatchSize: 8, Threads: 1,
+		Command: []string{torchtest.Find(t)}, Name: "train.py", Script: []byte(given + shown(t, "dataset=dataset")), Seed: 1, MinibatchSize: 8, Threads: 1,
 		Finite: kernel.Portable().Finite,
 	})
 	state, out := make([]float32, n.StateSize()), make([]float32, n.TrainableSize()+n.StatsSize())

@@ -20,6 +20,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/graph"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/kernel"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/nn"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/torchtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -277,11 +278,10 @@ func TestAScriptThatDoesNotEndWithItsConnectionIsKilled(t *testing.T) {
 	}
 }
 
-// TestTheModulesOwnTestsPass runs them with the first Python of the PATH and with the system's, whose packages may hold
-// PyTorch.
+// TestTheModulesOwnTestsPass runs them with the first Python of the PATH and with the one that may have PyTorch.
 func TestTheModulesOwnTestsPass(t *testing.T) {
 	found := map[string]bool{}
-	for _, name := range []string{"python3", "/usr/bin/python3"} {
+	for _, name := range []string{"python3", torchtest.Python()} {
 		if path, err := exec.LookPath(name); err == nil {
 			found[path] = true
 		}

@@ -76,7 +76,7 @@ func TestALoopWithItsOwnCollectivesEqualsAPlainLoopWhateverHappensToItsWorkers(t
 		t.Run(name, func(t *testing.T) {
 			spec := trainingjob.Job{
 				Name: "collective", Namespace: "default", Model: trainingjob.Model{File: "../framework/testdata/collective.py"},
-				Command: []string{torchtest.Python}, Elastic: trainingjob.ElasticCollectives, Output: t.TempDir(),
+				Command: []string{torchtest.Python()}, Elastic: trainingjob.ElasticCollectives, Output: t.TempDir(),
 				Data:       trainingjob.Data{Training: "indices://numbers?records=96", RecordsPerTask: 32},
 				Training:   trainingjob.Training{Epochs: c.epochs, MinibatchSize: 8, GradsToWait: 4, Seed: 7},
 				Checkpoint: &trainingjob.Checkpoint{Steps: 5}, ProcessesPerWorker: c.processes,
@@ -200,7 +200,7 @@ func plainLoop(t *testing.T, minibatches func(step int64) [][]int64, steps int64
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), torchtest.Python, "../framework/testdata/plain.py")
+	cmd := exec.CommandContext(t.Context(), torchtest.Python(), "../framework/testdata/plain.py")
 	cmd.Env = append(os.Environ(), "PYTHONPATH="+dir, "PLAIN_SCHEDULE="+file, "COLLECTIVE_LOG="+log, "COLLECTIVE_RESULT="+result)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
