@@ -8,7 +8,7 @@ terraform {
   }
 }
 
-provider "elastic" { # which cluster, the environment says: KUBE_CONFIG_PATH
+provider "elastic" { # the environment variable KUBE_CONFIG_PATH selects the cluster
   forecast = var.forecast
 }
 
