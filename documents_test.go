@@ -161,6 +161,69 @@ func rowsOf(t *testing.T, path, heading string) [][]string {
 	return rows
 }
 
+// The folders of the registry's reference have one example for each page, which shows it.
+var ofTheReference = []string{"actions", "data-sources", "functions", "list-resources", "provider", "resources"}
+
+func TestEveryExampleHasAReadmeThatSaysWhatItNeedsAndHowToRunIt(t *testing.T) {
+	folders, err := filepath.Glob("examples/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, parent := range []string{"modules", "tutorials"} {
+		nested, err := filepath.Glob("examples/" + parent + "/*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		folders = append(slices.DeleteFunc(folders, func(folder string) bool { return folder == "examples/"+parent }), nested...)
+	}
+	list, err := os.ReadFile("examples/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range folders {
+		name := strings.TrimPrefix(folder, "examples/")
+		if name == "README.md" || slices.Contains(ofTheReference, name) {
+			continue
+		}
+		if !strings.Contains(string(list), "]("+name+")") {
+			t.Errorf("examples/README.md does not list %s", name)
+		}
+		text, err := os.ReadFile(filepath.Join(folder, "README.md"))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if !regexp.MustCompile(`(?ms)\A# .*^## What you need$.*^## (Run it|Set it up|Use it)$`).Match(text) {
+			t.Errorf("%s/README.md does not say what the example needs, and then how to run it", folder)
+		}
+	}
+}
+
+// The README shows a part of the script, without its blank lines.
+func TestTheReadmesLoopIsThatOfTheExample(t *testing.T) {
+	d, err := doccheck.Open(".", "README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	script, err := os.ReadFile("examples/pytorch/loop.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown, dense := 0, regexp.MustCompile(`\n+`).ReplaceAllString(string(script), "\n")
+	for _, block := range d.Blocks() {
+		if block.Language != "python" {
+			continue
+		}
+		shown++
+		if !strings.Contains(dense, block.Text) {
+			t.Errorf("README.md:%d: examples/pytorch/loop.py has no such part", block.Line)
+		}
+	}
+	if shown != 1 {
+		t.Errorf("the README has %d blocks of Python", shown)
+	}
+}
+
 func TestEveryScriptOfTheExamplesIsOneForTheShellThatItNames(t *testing.T) {
 	scripts, err := filepath.Glob("examples/*/*.sh")
 	if err != nil || len(scripts) == 0 {

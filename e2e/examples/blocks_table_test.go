@@ -29,7 +29,7 @@ func notApplied(why string) documentBlock { return documentBlock{example: exampl
 
 // blockTable has every block of HCL of every document.
 var blockTable = map[string]documentBlock{
-	`README.md: terraform`: {},
+	`README.md: terraform`: {example: example{files: map[string]string{"loop.py": "examples/pytorch/loop.py"}}},
 	`templates/guides/elastic-jobs-under-kueue.md: workers =`: notApplied(attributesOnly),
 	`templates/guides/elastic-jobs-under-kueue.md: resource "elastic_cluster_queue" "training"`: {
 		beside: "resource \"elastic_resource_flavor\" \"any\" {\n  name = \"any-of-a-document\"\n}\n", besideBecause: shownBefore,

@@ -95,6 +95,11 @@ var table = map[string]example{
 
 	"gke": {notApplied: "needs GKE's node pools and its credentials; TestTheExampleForGKEKeepsMastersOnMachinesThatStayAndGoesOnWithoutASpotMachine applies it on nodes like theirs"},
 
+	"eks":                {notApplied: "needs EKS's node groups and its credentials; its objects are those of gke, with other labels"},
+	"aks":                {notApplied: "needs AKS's node pools and its credentials; its objects are those of gke, with other labels"},
+	"gpu-cluster":        {notApplied: "needs the providers helm and kubernetes from a registry, and GPUs"},
+	"somebody-elses-job": {notApplied: "needs the provider kubernetes from a registry, KubeRay and Kubeflow Trainer"},
+
 	"ci": {
 		with:    []string{"modules"},
 		without: map[string]string{"backend.tf": "a backend keeps its Secret after a destroy"},
@@ -132,6 +137,7 @@ resource "elastic_training_job" "low" {
 	"provider":                          {},
 	"pytorch":                           {},
 	"racks-and-blocks":                  {},
+	"teams-in-a-cohort":                 {with: []string{"modules"}},
 	"resources/elastic_admission_check": {},
 	"resources/elastic_cluster_queue":   {},
 	"resources/elastic_cohort":          {},

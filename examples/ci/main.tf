@@ -8,7 +8,7 @@ terraform {
   }
 }
 
-provider "elastic" { # which cluster, the environment says: KUBE_CONFIG_PATH
+provider "elastic" { # the environment variable KUBE_CONFIG_PATH selects the cluster
   forecast = var.forecast
 }
 
@@ -23,7 +23,7 @@ module "research" {
 resource "elastic_training_job" "nightly" {
   name      = "nightly"
   namespace = module.research.namespace
-  image     = "ghcr.io/elastic-training/elastic-trainer:0.1.0"
+  image     = "ghcr.io/elastic-training/elastic-trainer:0.1.0" # not published yet: use your own (make image)
   model     = { name = "mnist" }
   data      = { training = "synthetic://digits?records=8000&seed=1", records_per_task = 100 }
   training  = { minibatch_size = 10, grads_to_wait = 2 }

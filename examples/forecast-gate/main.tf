@@ -18,7 +18,7 @@ provider "elastic" {
 
 resource "elastic_training_job" "nightly" {
   name     = "nightly"
-  image    = "ghcr.io/elastic-training/elastic-trainer:0.1.0"
+  image    = "ghcr.io/elastic-training/elastic-trainer:0.1.0"                       # not published yet: use your own (make image)
   model    = { content = file("${path.module}/../models/mnist_functional_api.py") } # copy examples/models along
   data     = { training = "synthetic://digits?records=8000&seed=1", records_per_task = 100 }
   training = { minibatch_size = 10, grads_to_wait = 2 }

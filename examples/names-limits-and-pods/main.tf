@@ -14,7 +14,7 @@ resource "elastic_training_job" "rate" {
   for_each = { fast = 0.1, slow = 0.01 }
 
   generate_name = "rate-${each.key}-"
-  image         = "ghcr.io/elastic-training/elastic-trainer:0.1.0"
+  image         = "ghcr.io/elastic-training/elastic-trainer:0.1.0" # not published yet: use your own (make image)
   model         = { name = "mnist" }
   data          = { training = "synthetic://digits?records=1000&seed=1", records_per_task = 100 }
   training      = { minibatch_size = 10, learning_rate = each.value }

@@ -24,8 +24,8 @@ resource "elastic_priority_class" "low" {
 # Trains on synthetic digits, with one to four workers, depending on the available capacity.
 resource "elastic_training_job" "digits" {
   name     = "digits"
-  image    = "ghcr.io/elastic-training/elastic-trainer:0.1.0"
-  model    = { name = "mnist" } # or { content = file("model.py") }
+  image    = "ghcr.io/elastic-training/elastic-trainer:0.1.0" # not published yet: use your own (make image)
+  model    = { name = "mnist" }                               # or { content = file("model.py") }
   data     = { training = "synthetic://digits?records=8000&seed=1", records_per_task = 100 }
   training = { minibatch_size = 10, grads_to_wait = 4 }
 

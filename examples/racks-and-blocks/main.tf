@@ -61,7 +61,7 @@ resource "elastic_task" "near" {
 # The master and two workers in one rack if possible; up to four more workers on any nodes of the flavor.
 resource "elastic_training_job" "digits" {
   name     = "digits"
-  image    = "ghcr.io/elastic-training/elastic-trainer:0.1.0"
+  image    = "ghcr.io/elastic-training/elastic-trainer:0.1.0" # not published yet: use your own (make image)
   model    = { name = "mnist" }
   data     = { training = "synthetic://digits?records=10000", records_per_task = 1000 }
   training = { minibatch_size = 100, grads_to_wait = 6 }

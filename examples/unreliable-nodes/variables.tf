@@ -16,7 +16,7 @@ variable "namespace" {
 }
 
 variable "image" {
-  description = "The trainer's image."
+  description = "The trainer's image. The default is not published yet: push your own (make image)."
   type        = string
   default     = "ghcr.io/elastic-training/elastic-trainer:0.1.0"
 }

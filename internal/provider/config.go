@@ -141,8 +141,8 @@ func configAttributes() map[string]schema.Attribute {
 			Validators:          []validator.String{stringvalidator.LengthBetween(1, maxFieldManagerLength)},
 		},
 		"force_conflicts": schema.BoolAttribute{
-			MarkdownDescription: "Let applies overwrite changes that other field managers made after the plan, instead of failing with an error that lists these fields. " +
-				"Changes made before the plan are shown in the plan, with the client that made them, and are always reset. False by default.",
+			MarkdownDescription: "Whether an apply overwrites fields that other field managers have changed since the plan. By default (`false`) the apply fails with " +
+				"an error that lists these fields. Changes from before the plan are always reset: the plan shows them, with the client that made them.",
 			Optional: true,
 		},
 		"expected_cluster_uid": schema.StringAttribute{

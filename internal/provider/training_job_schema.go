@@ -276,11 +276,11 @@ func trainingJobWorkersAttribute() schema.Attribute {
 	}
 	attributes["elastic"] = schema.StringAttribute{
 		MarkdownDescription: "With `command`, how gradients are exchanged: `gradients` (by default) passes them through the workers' and the master's processes; " +
-			"with `collectives` the script's own process group (NCCL on GPUs, gloo otherwise) exchanges them, and the workers form a new group in the same processes when one joins, leaves or is lost. " +
+			"with `collectives` the script's own process group (gloo; NCCL on GPUs, which is not tested) exchanges them, and the workers form a new group in the same processes when one joins, leaves or is lost. " +
 			"`collectives` needs `data.training = \"indices://NAME?records=N\"` and `output`, in a volume that all workers mount: the script writes its checkpoints there; " +
 			"the master then needs neither framework nor accelerator. " +
-			"With `restart`, `command` is any command that `torchrun` can start (DDP, FSDP, DeepSpeed, Accelerate, Lightning): each worker runs it with torchrun's environment, and it is stopped with SIGTERM and started again on all workers when one joins, leaves or is lost. " +
-			"The script continues from its own checkpoint; `data`, `training`, `checkpoint` and `evaluation` are not set. See the guide *Elastic PyTorch*. Changing it replaces the job.",
+			"With `restart`, `command` runs a script for `torchrun` (DDP, FSDP, DeepSpeed, Accelerate, Lightning): each worker runs it with torchrun's environment, and it is stopped with SIGTERM and started again on all workers when one joins, leaves or is lost. " +
+			"The script must resume from its own checkpoints; `data`, `training`, `checkpoint` and `evaluation` are not set. See the guide *Elastic PyTorch*. Changing it replaces the job.",
 		Optional:   true,
 		Validators: []validator.String{stringvalidator.OneOf(trainingjob.ElasticModes...)},
 	}

@@ -2,8 +2,8 @@
 # capacity. The final model is bit-identical.
 resource "elastic_training_job" "digits" {
   name  = "digits"
-  image = "ghcr.io/elastic-training/elastic-trainer:0.1.0"
-  model = { name = "mnist" } # or { content = file("model.py") }: an unchanged ElasticDL model file
+  image = "ghcr.io/elastic-training/elastic-trainer:0.1.0" # not published yet: use your own (make image)
+  model = { name = "mnist" }                               # or { content = file("model.py") }: an unchanged ElasticDL model file
 
   data = {
     training         = "synthetic://digits?records=10000&seed=1" # or a path in the image or in a volume
@@ -41,7 +41,7 @@ resource "elastic_training_job" "rate" {
   for_each = toset(["0.1", "0.01"])
 
   generate_name           = "digits-rate-"
-  image                   = "ghcr.io/elastic-training/elastic-trainer:0.1.0"
+  image                   = "ghcr.io/elastic-training/elastic-trainer:0.1.0" # not published yet: use your own (make image)
   model                   = { name = "mnist" }
   data                    = { training = "synthetic://digits?records=1000&seed=1", records_per_task = 100 }
   training                = { minibatch_size = 10, learning_rate = tonumber(each.value) }

@@ -34,7 +34,7 @@ func (s *specFlags) register(c *cobra.Command) {
 	f.StringVar(&s.spec.Model.File, "model-file", "", "Python `file` that defines the model, or the script (this or --model is required, except with --elastic=restart)")
 	f.StringVar(&s.spec.Model.Name, "model", "", "a built-in model: "+strings.Join(zoo.Names(), ", "))
 	f.StringVar(&s.command, "worker-command", "", "run the model file as a script with this command, for example \"python3\", to train with a framework such as PyTorch; with --elastic=restart it may be a whole command, for example \"python3 train.py\"")
-	f.StringVar(&s.spec.Elastic, "elastic", trainingjob.ElasticGradients, "with --worker-command, how gradients are exchanged: gradients (through the workers and the master), collectives (the script's own process group, with gloo or NCCL) or restart (any torchrun command, restarted when workers join or leave)")
+	f.StringVar(&s.spec.Elastic, "elastic", trainingjob.ElasticGradients, "with --worker-command, how gradients are exchanged: gradients (through the workers and the master), collectives (the script's own process group, with gloo or NCCL) or restart (a script for torchrun, which resumes from its own checkpoints, is restarted when workers join or leave)")
 	f.IntVar(&s.spec.ProcessesPerWorker, "processes", 1, "with --elastic=collectives or restart, number of processes to start on each worker, one for each accelerator (torchrun's --nproc-per-node)")
 	f.DurationVar(&s.interval, "restart-interval", trainingjob.DefaultRestartIntervalSeconds*time.Second, "with --elastic=restart, minimum time for which the command runs before it is restarted for joining workers")
 	f.IntVar(&s.spec.Step, "worker-step", 1, "with --elastic=collectives or restart, use a multiple of this number of workers")

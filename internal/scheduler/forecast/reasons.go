@@ -19,7 +19,7 @@ type Reason struct {
 // ReasonCode is a kind of reason.
 type ReasonCode string
 
-// The reasons. What each means is in docs/guides/will-my-job-preempt-anyone.md.
+// The reasons. What each means is in docs/guides/forecast-reference.md.
 const (
 	NotAllRead       ReasonCode = "not-readable"        // objects that the account may not list
 	TooManyChoices   ReasonCode = "too-many-choices"    // equal choices of the scheduler, or pods that wait, beyond what is followed
