@@ -179,6 +179,7 @@ func environment(base []string, c Command, p Place, local int) ([]string, error)
 		"PYTHONUNBUFFERED":                "1", // lines appear when they are printed
 		"TORCH_NCCL_ASYNC_ERROR_HANDLING": "1", // a lost rank ends the others' collectives
 		"NCCL_ASYNC_ERROR_HANDLING":       "1", // the same, before torch 2.2
+		"USE_LIBUV":                       "0", // torch asks for it also where it is not compiled in, as in Debian, and then ends
 	}
 	if c.Processes > 1 {
 		defaults["OMP_NUM_THREADS"] = "1" // as torchrun: the processes share the cores

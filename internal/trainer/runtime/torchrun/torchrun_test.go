@@ -147,11 +147,7 @@ func TestAScriptIsTheLastArgumentAndGoneAtTheEnd(t *testing.T) {
 // that of torch 1.13 does not start under Python 3.11.
 func TestTheEnvironmentHasEachVariableThatTheInstalledTorchSets(t *testing.T) {
 	python := torchtest.Find(t)
-	path, err := exec.CommandContext(t.Context(), python, "-c", "import torch.distributed.elastic.agent.server.local_elastic_agent as a; print(a.__file__)").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	source, err := os.ReadFile(strings.TrimSpace(string(path)))
+	source, err := exec.CommandContext(t.Context(), python, "-c", "import torch.distributed.elastic.agent.server.local_elastic_agent as a; print(open(a.__file__).read())").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
