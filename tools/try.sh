@@ -28,4 +28,4 @@ printf '\nThe first tutorial, simulated:\n\n$ %s\n' "$sim run examples/scenarios
 mkdir -p "$(dirname $page)"
 $sim run examples/scenarios/elastic-scheduling.yaml -o $page
 printf '\nThe first forecast was there after %s s. Picture of the simulation, for a browser: %s\n' "$first" "$PWD/$page"
-echo "A forecast for your own cluster: make build, then bin/elastic-sim forecast -f job.yaml (README.md)"
+echo "A forecast for your own cluster: make elastic-sim, then bin/elastic-sim forecast -f job.yaml (README.md)"

@@ -16,7 +16,7 @@ import (
 
 // errOffline is what a program answers that was built without the clients of clusters and the provider, in half of the
 // time: `make try` builds one.
-var errOffline = errors.New("this elastic-sim, which `make try` has built, reads neither clusters nor resources of the provider elastic in plans: `make build` makes one that does")
+var errOffline = errors.New("this elastic-sim, which `make try` has built, reads neither clusters nor resources of the provider elastic in plans: `make elastic-sim` makes one that does")
 
 // clusterFlags has no flags that say which cluster: no cluster is read.
 type clusterFlags struct{ timeout time.Duration }
