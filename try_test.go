@@ -59,7 +59,7 @@ func TestWhatMakeTryBuildsForecastsAsElasticSimAndSaysWhatItCannot(t *testing.T)
 		}
 	}
 	for _, arguments := range [][]string{{"forecast", "-f", "examples/snapshots/fits.yaml"}, {"audit"}} {
-		if out, code := exits(t, program, arguments...); code != 1 || !strings.Contains(out, "`make build`") {
+		if out, code := exits(t, program, arguments...); code != 1 || !strings.Contains(out, "`make elastic-sim`") {
 			t.Errorf("%v: exit code %d\n%s", arguments, code, out)
 		}
 	}

@@ -19,7 +19,7 @@ forecast() {
   [ "$code" = "$2" ] || { echo "it exited with $code instead of $2" >&2; exit 1; }
 }
 
-printf '\nA cluster of 40 GPU nodes under Kueue, of which examples/snapshots has a snapshot without names, and three jobs:\n'
+printf '\nA cluster of 40 GPU nodes under Kueue, of which examples/snapshots has a snapshot, and three jobs:\n'
 forecast fits 0
 first=$SECONDS
 forecast evicts 10
