@@ -199,6 +199,22 @@ func TestEveryExampleHasAReadmeThatSaysWhatItNeedsAndHowToRunIt(t *testing.T) {
 	}
 }
 
+func TestTheDrawingsDifferInTheirColoursOnly(t *testing.T) {
+	for _, name := range []string{"forecast", "parts"} {
+		var texts []string
+		for _, theme := range []string{"light", "dark"} {
+			text, err := os.ReadFile("docs/images/" + name + "-" + theme + ".svg")
+			if err != nil {
+				t.Fatal(err)
+			}
+			texts = append(texts, regexp.MustCompile(`(?m)^  svg \{ --page.*$`).ReplaceAllString(string(text), ""))
+		}
+		if texts[0] != texts[1] {
+			t.Errorf("docs/images/%s-light.svg and -dark.svg differ in more than the line with their colours", name)
+		}
+	}
+}
+
 // The README shows a part of the script, without its blank lines.
 func TestTheReadmesLoopIsThatOfTheExample(t *testing.T) {
 	d, err := doccheck.Open(".", "README.md")
