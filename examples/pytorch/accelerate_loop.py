@@ -9,7 +9,7 @@ import os
 import time
 
 import torch
-from accelerate import Accelerator
+from accelerate import Accelerator, InitProcessGroupKwargs
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -20,7 +20,9 @@ parser.add_argument("--every", type=int, default=20, help="steps between two che
 parser.add_argument("--pace", type=float, default=0, help="seconds that a step lasts longer, to watch it")
 args = parser.parse_args()
 
-accelerator = Accelerator()
+gpu = torch.cuda.is_available()
+# Without cpu=True, each process of a machine without GPUs would train alone.
+accelerator = Accelerator(cpu=not gpu, kwargs_handlers=[InitProcessGroupKwargs(backend="nccl" if gpu else "gloo")])
 torch.manual_seed(1)
 x = torch.randn(960, 8)
 y = x @ torch.arange(8.0).unsqueeze(1)

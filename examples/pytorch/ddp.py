@@ -24,6 +24,7 @@ parser.add_argument("--directory", required=True)
 parser.add_argument("--epochs", type=int, default=10)
 parser.add_argument("--every", type=int, default=20, help="steps between two checkpoints")
 parser.add_argument("--pace", type=float, default=0, help="seconds that a step lasts longer, to watch it")
+parser.add_argument("--backend", default="nccl" if torch.cuda.is_available() else "gloo", help="gloo lets ranks share a GPU")
 args = parser.parse_args()
 
 stopping = False
@@ -35,7 +36,7 @@ def stop(*_):
 
 
 signal.signal(signal.SIGTERM, stop)
-dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+dist.init_process_group(args.backend)
 rank, world = dist.get_rank(), dist.get_world_size()
 device = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if torch.cuda.is_available() else torch.device("cpu")
 

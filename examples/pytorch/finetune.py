@@ -46,6 +46,7 @@ def newest():
 
 
 set_seed(1)
+gpu = torch.cuda.is_available()
 ranks = int(os.environ.get("WORLD_SIZE", 1))
 model = BertForSequenceClassification(
     BertConfig(vocab_size=8, hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64, max_position_embeddings=8)
@@ -62,6 +63,8 @@ trainer = Trainer(
         save_total_limit=2,
         disable_tqdm=True,
         report_to=[],
+        use_cpu=not gpu,  # without it, each process of a machine without GPUs would train alone
+        ddp_backend="nccl" if gpu else "gloo",
     ),
     train_dataset=Texts(),
     callbacks=[Pace()],

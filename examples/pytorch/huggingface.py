@@ -48,6 +48,7 @@ def newest():
 
 
 torch.manual_seed(1)
+gpu = torch.cuda.is_available()
 ranks = int(os.environ.get("WORLD_SIZE", 1))
 trainer = Trainer(
     model=Line(),
@@ -59,6 +60,8 @@ trainer = Trainer(
         save_steps=args.every,
         save_total_limit=2,
         report_to=[],
+        use_cpu=not gpu,  # without it, each process of a machine without GPUs would train alone
+        ddp_backend="nccl" if gpu else "gloo",
     ),
     train_dataset=Records(),
 )

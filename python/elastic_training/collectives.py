@@ -98,6 +98,7 @@ def init(
     seed: int = 1,
     records_per_task: Optional[int] = None,
     device: Optional[torch.device] = None,
+    backend: Optional[str] = None,
 ) -> "Job":
     """Begins a job. Call it once, before the model is built: it seeds the random generators.
 
@@ -106,7 +107,9 @@ def init(
     that of the job. ``records_per_task`` is how many consecutive records are shuffled together, and
     read together where a data set can only be iterated over; by default all. ``device`` is where
     gradients are: by default the CPU, or a GPU: the current one, and of several processes of a
-    worker each one of its own, which becomes the current one.
+    worker each one of its own, which becomes the current one. ``backend`` is that of the process
+    group: by default "nccl" for a GPU, and "gloo" otherwise. With "gloo" several ranks can share a GPU,
+    which NCCL refuses; tensors then go through the CPU.
     """
     path = os.environ.get("ELASTIC_SOCKET")
     if device is None:
@@ -115,7 +118,7 @@ def init(
             torch.cuda.set_device(device)
     side: _Side
     if path:
-        side = _Worker(path, device)
+        side = _Worker(path, device, backend or ("nccl" if device.type == "cuda" else "gloo"))
         if records is not None and records != side.numbers["records"]:
             raise ValueError(
                 "the data set has %d records, and the job's indices://NAME?records=%d"
@@ -633,8 +636,9 @@ class _Alone(_Side):
 class _Worker(_Side):
     """A worker of a job."""
 
-    def __init__(self, path: str, device: torch.device) -> None:
-        self._device = device
+    def __init__(self, path: str, device: torch.device, backend: str) -> None:
+        self._backend = backend
+        self._device = device if backend == "nccl" else torch.device("cpu")  # of tensors that ranks exchange
         self.local_rank = _local()[0]
         self._connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._connection.connect(path)
@@ -684,7 +688,7 @@ class _Worker(_Side):
             with self._guard:
                 self._guard.wait_for(lambda: self._collective is not None and self._collective <= self._aborted)
                 number, began = self._collective, time.monotonic()
-                if self._device.type == "cuda":
+                if self._backend == "nccl":
                     self._abort_nccl()
             while self._interrupted(number):
                 if time.monotonic() - began > _INTERRUPT_TIMEOUT:
@@ -804,9 +808,8 @@ class _Worker(_Side):
         host, port = address.strip("[]"), int(number)
         self._wait_for_store(host, port)
         client = _tcp_store(host, port, serves=False)
-        backend = "nccl" if self._device.type == "cuda" else "gloo"
         dist.init_process_group(
-            backend, store=dist.PrefixStore("generation/%d" % g.number, client), rank=g.rank, world_size=g.world,
+            self._backend, store=dist.PrefixStore("generation/%d" % g.number, client), rank=g.rank, world_size=g.world,
             timeout=_COLLECTIVE_TIMEOUT,
         )  # fmt: skip
         with self._guard:

@@ -249,7 +249,7 @@ class AsAWorker(unittest.TestCase):
         listener.listen()
         with ThreadPoolExecutor(1) as pool:
             accepted = pool.submit(self._accept, listener, directory.name)
-            self.side = collectives._Worker(path, torch.device("cpu"))
+            self.side = collectives._Worker(path, torch.device("cpu"), "gloo")
             self.to_script, self.from_script = accepted.result()
         self.addCleanup(self.to_script.close)
         self.side.start(unittest.mock.Mock())

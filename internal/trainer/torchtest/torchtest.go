@@ -29,6 +29,16 @@ func Has(t *testing.T, statement string) bool {
 	return exec.CommandContext(t.Context(), Python(), "-c", statement).Run() == nil
 }
 
+// FindGPU is Find for tests that need a GPU, and are skipped without one.
+func FindGPU(t *testing.T) string {
+	t.Helper()
+	python := Find(t)
+	if !Has(t, "import torch; assert torch.cuda.is_available()") {
+		t.Skip("there is no GPU for " + python)
+	}
+	return python
+}
+
 // Find returns an interpreter that can import torch and the other modules. PyTorch is no Go module that a build can
 // fetch, and weighs hundreds of megabytes: without it the test is skipped.
 func Find(t *testing.T, others ...string) string {

@@ -7,8 +7,13 @@ import torch
 import torch.distributed as dist
 
 
+class InitProcessGroupKwargs:
+    def __init__(self, backend):
+        self.backend = backend
+
+
 class Accelerator:
-    def __init__(self):
+    def __init__(self, cpu, kwargs_handlers):
         self.process_index, self.num_processes = ranks.join()
         self.is_main_process = self.process_index == 0
         self._models, self._optimizers = [], []

@@ -14,8 +14,9 @@ TrainOutput = namedtuple("TrainOutput", ["global_step", "training_loss", "metric
 
 class TrainingArguments:
     def __init__(
-        self, output_dir, num_train_epochs, per_device_train_batch_size, learning_rate, save_steps, save_total_limit, report_to
-    ):
+        self, output_dir, num_train_epochs, per_device_train_batch_size, learning_rate, save_steps, save_total_limit, report_to,
+        use_cpu, ddp_backend,
+    ):  # fmt: skip
         self.__dict__.update(locals())
         self.rank, self.world = ranks.join()
 
