@@ -29,7 +29,7 @@ jobs:
 		"": "job-x1 job-x2 job-x3 job-y1",
 		"admissionFairSharing: {usageHalfLifeTime: 1h, usageSamplingInterval: 7s}": "job-x1 job-y1 job-x2 job-x3",
 		// Without a half-life nothing counts, and without a weight nothing of CPUs.
-		"admissionFairSharing: {usageHalfLifeTime: 0s, usageSamplingInterval: 7s}":                             "job-x1 job-x2 job-x3 job-y1",
+		"admissionFairSharing: {usageHalfLifeTime: 0s, usageSamplingInterval: 7s}":                            "job-x1 job-x2 job-x3 job-y1",
 		"admissionFairSharing: {usageHalfLifeTime: 1h, usageSamplingInterval: 7s, resourceWeights: {cpu: 0}}": "job-x1 job-x2 job-x3 job-y1",
 	} {
 		s, err := scenariofile.Parse("s.yaml", []byte(settings+jobs))
