@@ -49,11 +49,11 @@ func (f *forecast) conclude(runs []*run) Answer {
 	f.notePlannedBudgets(a)
 	f.noteOverlaps(runs)
 	if slices.ContainsFunc(runs, func(r *run) bool { return r.cut }) {
-		f.notes.addAbout(f.open(), TooManyChoices, "", "%s", tooManyChoices(runs))
+		f.notes.addAbout(f.open(a), TooManyChoices, "", "%s", tooManyChoices(runs))
 	}
 	if slices.ContainsFunc(runs, func(r *run) bool { return len(r.lost) > 0 }) {
 		for _, text := range f.overlooked {
-			f.notes.addAbout(f.open(), TooManyChoices, "", "%s", text)
+			f.notes.addAbout(f.open(a), TooManyChoices, "", "%s", text)
 		}
 	}
 	f.noteExisting(a, job)
@@ -227,7 +227,7 @@ func (f *forecast) noteUnread(a Answer, job Job) {
 		case unread.Kind.ofVolumes() && f.anyPod(hasClaims):
 			f.notes.add(NotAllRead, string(unread.Kind), "%ss could not be read (%s), which decide where its pods can have their volumes", unread.Kind, unread.Verb)
 		case unread.Kind == Services && slices.ContainsFunc(a.Pods, func(p PodForecast) bool { return len(p.Nodes) > 0 && p.spread }):
-			f.notes.addAbout(f.open(), NotAllRead, string(unread.Kind), "Services could not be read (%s), by which pods without spread constraints are spread", unread.Verb)
+			f.notes.addAbout(f.open(a), NotAllRead, string(unread.Kind), "Services could not be read (%s), by which pods without spread constraints are spread", unread.Verb)
 		case slices.ContainsFunc(a.Evicts, func(e Eviction) bool { return dependsOn(e, unread.Kind) }):
 			f.notes.addAbout(beyondQueue&^ClaimOutcome, NotAllRead, string(unread.Kind), "%ss could not be read (%s), which decide what becomes of evicted pods", unread.Kind, unread.Verb)
 		case unread.Kind == Budgets && slices.ContainsFunc(a.Evicts, func(e Eviction) bool { return !e.Workload }):

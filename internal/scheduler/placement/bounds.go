@@ -49,7 +49,7 @@ type room struct {
 func (c *Cluster) room(pod *Pod, enough room) (has room, local bool) {
 	c = c.reader()
 	cy := c.cycle(pod)
-	if gated(pod) || cy.rejection != "" || cy.affinities != nil || cy.spreads != nil || cy.mounts != nil || pod.wants != nil {
+	if !cy.local() {
 		return has, false
 	}
 	for _, at := range cy.positions() {
@@ -64,6 +64,11 @@ func (c *Cluster) room(pod *Pod, enough room) (has room, local bool) {
 	return has, true
 }
 
+// local reports whether nodes' own resources and ports alone decide about the pod.
+func (cy *cycle) local() bool {
+	return !gated(cy.pod) && cy.rejection == "" && cy.affinities == nil && cy.spreads == nil && cy.mounts == nil && cy.pod.wants == nil
+}
+
 // slotsOn is how many pods like that of the cycle fit on a node on which one does.
 func (cy *cycle) slotsOn(n *node) int {
 	if len(cy.pod.ports) > 0 {
@@ -76,9 +81,14 @@ func (cy *cycle) slotsOn(n *node) int {
 			count++
 		}
 	}
+	return n.slots(cy.pod, requested, count)
+}
+
+// slots is how many such pods fit, one after the other, on a node on which one does beside what it holds.
+func (n *node) slots(pod *Pod, requested quantities, count int) int {
 	slots := n.podsAllowed - count
-	for slot := range max(len(cy.pod.requests), len(cy.pod.held)) {
-		if takes := max(cy.pod.requests.at(slot), cy.pod.held.at(slot)); takes > 0 {
+	for slot := range max(len(pod.requests), len(pod.held)) {
+		if takes := max(pod.requests.at(slot), pod.held.at(slot)); takes > 0 {
 			slots = min(slots, int((n.allocatable.at(slot)-requested.at(slot))/takes))
 		}
 	}
