@@ -3,9 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"syscall"
 	"time"
@@ -29,17 +26,11 @@ var forecastSizes = []forecastSize{
 // measureForecast runs the forecast's own benchmark in a process of its own, whose greatest memory is that of the
 // snapshot and the answer together; what reading a cluster takes is not in it.
 func measureForecast(ctx context.Context, o options) ([]figure, error) {
-	directory, err := os.MkdirTemp("", "bench-forecast-")
+	program, remove, err := buildForecastTests(ctx, o.root)
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(directory) //nolint:errcheck // what is left lies in the temporary directory
-	program := filepath.Join(directory, "forecast.test")
-	build := exec.CommandContext(ctx, "go", "test", "-c", "-o", program, "./internal/scheduler/forecast")
-	build.Dir = o.root
-	if output, err := build.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("%v: %w\n%s", build.Args, err, output)
-	}
+	defer remove()
 	var figures []figure
 	before := forecastSize{}
 	var secondsBefore []float64
@@ -60,5 +51,17 @@ func measureForecast(ctx context.Context, o options) ([]figure, error) {
 		}
 		before, secondsBefore = size, seconds
 	}
-	return figures, nil
+	volumes, err := measureVolumes(ctx, o, program)
+	return append(figures, volumes...), err
+}
+
+// measureVolumes compares the forecast of a gang beside pods that have volumes which every node can give with the same without.
+func measureVolumes(ctx context.Context, o options, program string) ([]figure, error) {
+	results, _, err := goBenchmarks(ctx, o.root, program, "-test.run", "^$", "-test.bench", "^BenchmarkVolumes$", "-test.benchtime", "3x", "-test.count", strconv.Itoa(o.rounds))
+	if err != nil {
+		return nil, err
+	}
+	without := medianOf(results.seconds["Volumes/without"])
+	detail := fmt.Sprintf("the same without volumes, %.2f s", without)
+	return []figure{ratios("forecast, inline CSI volumes", "≤ 1.1", detail, against(without, results.seconds["Volumes/inline"]))}, nil
 }

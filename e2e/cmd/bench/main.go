@@ -89,6 +89,7 @@ func measurements() []measurement {
 		{"queues", measureQueues},
 		{"kueue", measureKueue},
 		{"forecast", measureForecast},
+		{"certainty", measureCertainty},
 		{"simulator", measureSimulator},
 		{"scenarios", measureScenarios},
 		{"checkpoint-age", measureCheckpointAge},
