@@ -35,7 +35,26 @@ func (c *Cluster) alwaysFits(pod *Pod, groups []Group) bool {
 		needed.nodes += other.Count
 	}
 	has, local := c.room(pod, needed)
-	return local && (has.slots >= needed.slots || has.nodes >= needed.nodes)
+	return local && (has.slots >= needed.slots || has.nodes >= needed.nodes || c.leavesRoom(pod, groups))
+}
+
+// leavesRoom is alwaysFits by what others take of a pod's slots on the nodes that there are, which may be none.
+func (c *Cluster) leavesRoom(pod *Pod, groups []Group) bool {
+	if len(c.nominated) > 0 || len(pod.ports) > 0 {
+		return false
+	}
+	now, equal, others := &floor{nodes: c.nodes}, 0, []Group{}
+	for _, n := range c.nodes {
+		now.requested, now.counts = append(now.requested, n.requested), append(now.counts, len(n.pods))
+	}
+	for _, g := range groups {
+		if sameDemands(pod, g.Pod) {
+			equal += g.Count
+		} else {
+			others = append(others, g)
+		}
+	}
+	return c.capacity(pod, now)-c.lost(pod, now, others) >= equal
 }
 
 // room is how many pods of one kind fit beside the present and the nominated ones.

@@ -97,7 +97,7 @@ func (c *Cluster) unrestricted(planned, pending []Group) bool {
 		}
 		repels := func(other Group) bool { return repelled(other.Pod) }
 		return !cy.local() || never || len(g.Pod.ports) > 0 || spec.NodeName != "" || a.names != nil || a.conflicting || len(a.approximate) > 0 ||
-			!slices.Equal(g.Pod.requests, g.Pod.held) || slices.ContainsFunc(planned, repels) || slices.ContainsFunc(pending, repels) ||
+			!slices.Equal(g.Pod.requests, g.Pod.held) || slices.ContainsFunc(pending, repels) ||
 			c.withAntiAffinity > 0 && c.anyOnNodes(func(o occupant) bool { return repelled(o.pod) })
 	})
 }

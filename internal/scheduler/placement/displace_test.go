@@ -51,16 +51,66 @@ func TestWhatIsProvedOfAGangHoldsInEveryOrder(t *testing.T) {
 	}
 }
 
+// Each of these keeps a promise from being given that holds without it.
+func TestNothingIsProvedOfAGangWhereOthersMayComeInBetween(t *testing.T) {
+	none := func(*corev1.Pod) {}
+	unplaced := func(b *builder) { delete(b.Nodes[0].Labels, "zone") }
+	for name, c := range map[string]struct {
+		runs, waits func(*corev1.Pod)
+		change      func(*builder)
+		priorities  [2]int32 // of the pods on both nodes
+		crowded     bool
+	}{
+		"what is created again evicts the other pod":  {runs: going, priorities: [2]int32{100, 0}},
+		"what is created again is more important":     {runs: going, priorities: [2]int32{2000, 1000}, crowded: true},
+		"what waits keeps them off":                   {waits: repelledBy("new", "zone"), priorities: [2]int32{500, 500}},
+		"what runs keeps them off when created again": {runs: repelledBy("new", "zone"), change: unplaced, priorities: [2]int32{100, 100}},
+	} {
+		for _, with := range []bool{false, true} {
+			b := nodes("a", "b")
+			runs, waits := none, none
+			if with && c.runs != nil {
+				runs = c.runs
+			}
+			if with && c.waits != nil {
+				waits = c.waits
+			}
+			if c.change != nil {
+				c.change(b)
+			}
+			b.at("a").runs("one", c.priorities[0], "4", runs).at("b").runs("other", c.priorities[1], "4")
+			waiting := prioritised("waiting", 100, amounts("cpu", "2", "memory", "1Gi"))
+			waits(waiting)
+			planned := prioritised("new", 1000, amounts("cpu", "4", "memory", "1Gi"))
+			labelledAs("new")(planned)
+			cluster := New(b.Snapshot)
+			gang, pending, nobody := []Group{{cluster.Pod(planned), 2}}, []Group{{cluster.Pod(waiting), 1}}, func(*Pod) bool { return false }
+			proved := cluster.Displaces(gang, pending)
+			if c.crowded {
+				proved = cluster.Crowded(gang, pending, nobody)
+			} else if c.waits == nil {
+				proved = cluster.Displaces(gang, nil)
+			}
+			if proved == with {
+				t.Errorf("%s: %t, proved: %t", name, with, proved)
+			}
+		}
+	}
+}
+
 // anyContest draws a cluster that is nearly full, and equal and other planned pods.
 func anyContest(chance *rand.Rand) (*Cluster, []Group) {
 	b, capacity := &builder{}, 4+4*chance.IntN(2)
 	one := func(of ...int32) int32 { return of[chance.IntN(len(of))] }
 	special := []func(*corev1.Pod){going, withPort(80), repelledBy("new", corev1.LabelHostname), repelledBy("new", "zone"), labelledAs("new"), never}
-	rare := 6 + chance.IntN(60)
+	rare, stopping := 6+chance.IntN(60), chance.IntN(4) == 0
 	change := func(p *corev1.Pod) {
 		labelledAs(fmt.Sprint(chance.IntN(4)))(p)
 		if chance.IntN(rare) == 0 {
 			special[chance.IntN(len(special))](p)
+		}
+		if stopping && chance.IntN(4) == 0 {
+			going(p)
 		}
 	}
 	priorities := [][]int32{{0}, {0, 0, 100}, {0, 500, 2000}, {0, 1000}, {-5, 0, 100}}[chance.IntN(5)]
