@@ -152,10 +152,13 @@ func trainsWith(job string, workers int) func(*eventlog.History) (bool, error) {
 		for _, worker := range status.Workers {
 			run := func(pod *eventlog.PodHistory) bool { return pod.Name == worker.Pod && !pod.Running.IsZero() }
 			if worker.State == workerReady && !slices.ContainsFunc(h.PodsOf(job, trainingjob.RoleWorker), run) {
-				return false, notFailed(job, status)
+				return false, notOver(job, status)
 			}
 		}
-		return status.WorkersRunning == workers && status.StepsDone > 0, notFailed(job, status)
+		if status.WorkersRunning == workers && status.StepsDone > 0 {
+			return true, nil
+		}
+		return false, notOver(job, status)
 	}
 }
 
@@ -206,6 +209,14 @@ func workloadFinished(job string) func(*eventlog.History) (bool, error) {
 		workload := ownWorkload(h, job)
 		return workload.UID == "" || workload.Finished, nil
 	}
+}
+
+// notOver is an error once a job trains no more, so that nobody waits for what it should still do.
+func notOver(job string, status trainingjob.Status) error {
+	if status.Phase == trainingjob.PhaseSucceeded {
+		return fmt.Errorf("%s finished before that: this machine is faster or busier than the scenario allows for", job)
+	}
+	return notFailed(job, status)
 }
 
 func notFailed(job string, status trainingjob.Status) error {

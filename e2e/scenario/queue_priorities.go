@@ -113,12 +113,16 @@ func taskRuns(task string, times int) func(*eventlog.History) (bool, error) {
 	return func(h *eventlog.History) (bool, error) { return len(ranPods(h, task)) >= times, nil }
 }
 
-// workloadWaits waits until a task's workload has lost its quota and reports why it waits.
+// workloadWaits waits until a task's workload has lost its quota and reported why it waits, and fails once it has its quota
+// again: then it is too late to ask for that.
 func workloadWaits(task string) func(*eventlog.History) (bool, error) {
 	return func(h *eventlog.History) (bool, error) {
 		for _, workload := range h.WorkloadsOf(task) {
 			if workload.ReservedIn == "" && workload.Waits != "" {
 				return true, nil
+			}
+			if len(admissions(workload)) > 1 {
+				return false, fmt.Errorf("%s was admitted again before it was seen to wait: this machine is busier than the scenario allows for", task)
 			}
 		}
 		return false, nil

@@ -113,6 +113,6 @@ func hasTrainedWith(job string, workers int) func(*eventlog.History) (bool, erro
 				return true, nil
 			}
 		}
-		return false, notFailed(job, h.Job(job).Last().Status)
+		return false, notOver(job, h.Job(job).Last().Status)
 	}
 }

@@ -12,7 +12,7 @@ import (
 // admissions to the API. conformance.Cycles does the same with the engine.
 func Measure(s *conformance.Scenario, n int) ([]conformance.Timing, error) {
 	defer enter(s.PriorityBoost)()
-	r, err := newRun(s, 0, uidsAsNames)
+	r, err := newRun(s, Options{})
 	if err != nil {
 		return nil, err
 	}

@@ -27,20 +27,15 @@ type Options struct {
 	// Rhythm draws how many cycles more than usual a head is tried that fails again and again; 0: none. Kueue goes on with
 	// it for ever, so that everything else happens at one of those cycles.
 	Rhythm uint64
-	// OtherUIDs gives the workloads UIDs in another order.
+	// OtherUIDs turns the order of the scenario's UIDs round.
 	OtherUIDs bool
 }
 
-// Play gives a scenario's steps to Kueue and returns what came of each. UIDs are taken from the scenario's outcomes; they
-// look random where there are none. An error names the first step that could not be done, or after which Kueue did not
-// come to rest.
+// Play gives a scenario's steps to Kueue and returns what came of each. An error names the first step that could not
+// be done, or after which Kueue did not come to rest.
 func Play(s *conformance.Scenario, o Options) ([]conformance.Outcome, error) {
 	defer enter(s.PriorityBoost)()
-	uids := uidsOfScenario
-	if o.OtherUIDs {
-		uids = uidsInAnotherOrder
-	}
-	r, err := newRun(s, o.Rhythm, uids)
+	r, err := newRun(s, o)
 	if err != nil {
 		return nil, err
 	}

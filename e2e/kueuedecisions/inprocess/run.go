@@ -2,7 +2,6 @@ package inprocess
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"maps"
@@ -75,9 +74,8 @@ type run struct {
 	classes   map[string]int32
 	nodes     map[string]*corev1.Node
 	pods      map[string]*corev1.Pod
-	uids      map[string]string
-	order     uidOrder
-	name      string
+	uids      func(workload string) string
+	otherUIDs bool
 	// workloads are as the controllers last saw them; touched are the names of those that were written to since.
 	workloads []*kueue.Workload
 	touched   map[string]bool
@@ -87,20 +85,15 @@ type run struct {
 	events    []conformance.Event
 }
 
-func newRun(s *conformance.Scenario, rhythm uint64, order uidOrder) (*run, error) {
+func newRun(s *conformance.Scenario, o Options) (*run, error) {
 	r := &run{
-		ctx: ctrl.LoggerInto(context.Background(), ctrl.Log), order: order, name: s.Name,
+		ctx: ctrl.LoggerInto(context.Background(), ctrl.Log), otherUIDs: o.OtherUIDs, uids: s.UIDs(),
 		start: time.Unix(1_700_000_000, 0), queues: map[string]*kueue.ClusterQueue{}, local: map[string]*kueue.LocalQueue{},
-		classes: map[string]int32{}, nodes: map[string]*corev1.Node{}, pods: map[string]*corev1.Pod{}, uids: map[string]string{}, touched: map[string]bool{},
+		classes: map[string]int32{}, nodes: map[string]*corev1.Node{}, pods: map[string]*corev1.Pod{}, touched: map[string]bool{},
 	}
 	r.clock = clocktesting.NewFakeClock(r.start)
-	if rhythm != 0 {
-		r.rhythm = rand.New(rand.NewPCG(rhythm, 0)) //nolint:gosec // it draws test cases
-	}
-	for _, o := range s.Outcomes {
-		for name, w := range o.Workloads {
-			r.uids[name] = w.UID
-		}
+	if o.Rhythm != 0 {
+		r.rhythm = rand.New(rand.NewPCG(o.Rhythm, 0)) //nolint:gosec // it draws test cases
 	}
 	builder, kept := newBuilder()
 	builder.
@@ -272,26 +265,10 @@ func (r *run) addQueue(q conformance.ClusterQueue) error {
 
 func (r *run) seconds(t metav1.Time) int64 { return int64(t.Sub(r.start) / time.Second) }
 
-// uidOrder is how workloads get their UIDs, with which Kueue breaks ties.
-type uidOrder int
-
-const (
-	uidsOfScenario     uidOrder = iota // of its outcomes, or such that look random
-	uidsInAnotherOrder                 // the same, turned round
-	uidsAsNames
-)
-
-// uid looks random, so that it does not follow the order of creation; it is the same whenever the scenario is played.
+// uid is a workload's, with which Kueue breaks ties.
 func (r *run) uid(name string) string {
-	if r.order == uidsAsNames {
-		return name
-	}
-	uid := r.uids[name]
-	if uid == "" {
-		h := sha256.Sum256([]byte(r.name + "/" + name))
-		uid = fmt.Sprintf("%x-%x-%x-%x-%x", h[:4], h[4:6], h[6:8], h[8:10], h[10:16])
-	}
-	if r.order == uidsInAnotherOrder {
+	uid := r.uids(name)
+	if r.otherUIDs {
 		uid = strings.Map(opposite, uid)
 	}
 	return uid

@@ -29,33 +29,62 @@ const maxDryRuns = 8
 // jobs with what was answered. Where nothing may be created, or the answer depends on what is planned too, the pods are
 // as they were, and what the API server would do is computed. Nothing is changed in the cluster, nor in the jobs given.
 func DryRun(ctx context.Context, client *cluster.Client, jobs []forecast.Job) []forecast.Job {
-	replies := map[string]*reply{}
-	var asking sync.WaitGroup
-	slots := make(chan struct{}, maxDryRuns)
-	inTurn := func(ask func()) {
-		asking.Go(func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			ask()
-		})
-	}
-	jobs = forecast.MapPods(jobs, func(pod forecast.Pod) forecast.Pod { return pod })
+	jobs = slices.Clone(jobs)
+	d := dryRuns{client: client, replies: map[string]*reply{}, slots: make(chan struct{}, maxDryRuns)}
 	for i := range jobs {
-		inTurn(func() { jobs[i].Stored = stored(ctx, client, jobs[i]) })
-		// The ServiceAccounts of this project's jobs are planned with them.
-		withAccount := jobs[i].Object != nil
-		forecast.MapPods(jobs[i:i+1], func(pod forecast.Pod) forecast.Pod {
-			key := template(pod)
-			if replies[key] == nil {
-				r := &reply{}
-				replies[key] = r
-				inTurn(func() { r.ask(ctx, client, pod, withAccount) })
-			}
-			return pod
-		})
+		d.inTurn(func() { jobs[i].Stored = stored(ctx, client, jobs[i]) })
+		d.askPods(ctx, jobs[i])
 	}
-	asking.Wait()
-	return forecast.MapPods(jobs, func(pod forecast.Pod) forecast.Pod { return replies[template(pod)].of(pod) })
+	d.asking.Wait()
+	live := map[int]forecast.Job{}
+	for i, job := range jobs {
+		if of, exists := ofLive(job); exists {
+			live[i] = of
+			d.askPods(ctx, of)
+		}
+	}
+	d.asking.Wait()
+	for i := range jobs {
+		jobs[i] = d.answered(jobs[i])
+		if of, exists := live[i]; exists {
+			jobs[i] = merged(jobs[i], d.answered(of))
+		}
+	}
+	return jobs
+}
+
+// dryRuns are requests that are under way, at most maxDryRuns at a time, and the replies by template.
+type dryRuns struct {
+	client  *cluster.Client
+	replies map[string]*reply
+	asking  sync.WaitGroup
+	slots   chan struct{}
+}
+
+func (d *dryRuns) inTurn(ask func()) {
+	d.asking.Go(func() {
+		d.slots <- struct{}{}
+		defer func() { <-d.slots }()
+		ask()
+	})
+}
+
+// askPods asks about the templates of a job that were not asked about before.
+func (d *dryRuns) askPods(ctx context.Context, job forecast.Job) {
+	withAccount := job.Object != nil // the ServiceAccounts of this project's jobs are planned with them
+	forecast.MapPods([]forecast.Job{job}, func(pod forecast.Pod) forecast.Pod {
+		key := template(pod)
+		if d.replies[key] == nil {
+			r := &reply{}
+			d.replies[key] = r
+			d.inTurn(func() { r.ask(ctx, d.client, pod, withAccount) })
+		}
+		return pod
+	})
+}
+
+func (d *dryRuns) answered(job forecast.Job) forecast.Job {
+	return forecast.MapPods([]forecast.Job{job}, func(pod forecast.Pod) forecast.Pod { return d.replies[template(pod)].of(pod) })[0]
 }
 
 // reply is the API server's answer about a template.

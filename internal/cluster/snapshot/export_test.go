@@ -8,6 +8,9 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
 )
 
+// Merged is a job as it is applied, or as its object then is.
+var Merged = merged
+
 // Anonymized is what WriteAnonymized writes, with the names in other objects replaced in the same way, and a function
 // that puts the names of a text back.
 func Anonymized(s *forecast.Snapshot, others ...cluster.Object) (text []byte, back func(string) string, err error) {

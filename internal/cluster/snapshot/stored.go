@@ -4,9 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -16,6 +21,7 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast"
+	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/forecast/manifest"
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/podadmission"
 )
 
@@ -45,7 +51,7 @@ func stored(ctx context.Context, client *cluster.Client, job forecast.Job) *fore
 		return nil
 	}
 	applied, err := api.Patch(types.ApplyPatchType).Namespace(object.GetNamespace()).Resource(plural).Name(object.GetName()).
-		VersionedParams(&metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}, Force: new(true), FieldManager: "forecast"}, metav1.ParameterCodec).
+		VersionedParams(&metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}, Force: new(true), FieldManager: dryRunManager}, metav1.ParameterCodec).
 		SetHeader("Accept", "application/json").Body(text).Do(ctx).Raw()
 	if err != nil {
 		return &forecast.Stored{Refusal: objectRefusal(err), Exists: true}
@@ -56,6 +62,54 @@ func stored(ctx context.Context, client *cluster.Client, job forecast.Job) *fore
 	}
 	return &forecast.Stored{Exists: true, Live: live}
 }
+
+// ofLive is a job with the pods that its object has once it is applied: of one that exists, fields stay that the applied
+// one does not have, unless they were applied before. exists is false where that is not known.
+func ofLive(job forecast.Job) (live forecast.Job, exists bool) {
+	if job.Stored == nil || job.Stored.Live == nil || job.Noun == "DaemonSet" { // whose pods depend on the nodes, too
+		return job, false
+	}
+	object := job.Stored.Live
+	contents, err := manifest.NewSet([]*unstructured.Unstructured{object}, manifest.Given{Namespace: job.Namespace}).Read(object)
+	if err != nil || len(contents.Jobs) != 1 || len(contents.Jobs[0].Pods()) != len(job.Pods()) {
+		return job, false
+	}
+	job.Stages = contents.Jobs[0].Stages
+	return job, true
+}
+
+// merged is a job as it is applied, or, where fields stay, as its object then is.
+func merged(applied, live forecast.Job) forecast.Job {
+	differs := !slices.EqualFunc(applied.Pods(), live.Pods(), func(a, b forecast.Pod) bool {
+		return equality.Semantic.DeepEqual(a.Spec, b.Spec) && maps.Equal(withoutUID(a.Labels), withoutUID(b.Labels))
+	})
+	if !differs {
+		return applied
+	}
+	if removesFields(applied.Stored.Live) {
+		live.Approximate = append(slices.Clone(live.Approximate), "it exists with fields that the applied one does not have, and whether they stay depends on how it is applied")
+	}
+	return live
+}
+
+// withoutUID are the labels of a pod that do not come from the Job that exists.
+func withoutUID(labels map[string]string) map[string]string {
+	labels = maps.Clone(labels)
+	delete(labels, batchv1.ControllerUidLabel)
+	delete(labels, "controller-uid")
+	return labels
+}
+
+// removesFields reports whether an object was applied before, so that the same kind of apply removes fields.
+func removesFields(object *unstructured.Unstructured) bool {
+	_, byKubectl := object.GetAnnotations()[corev1.LastAppliedConfigAnnotation]
+	return byKubectl || slices.ContainsFunc(object.GetManagedFields(), func(m metav1.ManagedFieldsEntry) bool {
+		return m.Operation == metav1.ManagedFieldsOperationApply && m.Subresource == "" && m.Manager != dryRunManager
+	})
+}
+
+// dryRunManager is the field manager of a dry run. Nobody applies anything by this name.
+const dryRunManager = "forecast"
 
 // podGroup is the noun of a job that consists of several objects.
 const podGroup = "pod group"

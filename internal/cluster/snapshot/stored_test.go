@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -98,6 +100,37 @@ func TestAnObjectThatExistsIsAppliedAsADryRun(t *testing.T) {
 	stored = answers{"POST jobs": there, "PATCH train": immutable}.dryRun(t).Stored
 	if stored == nil || !stored.Exists || stored.Refusal == nil || stored.Live != nil {
 		t.Errorf("%+v", stored)
+	}
+}
+
+func TestTheFieldsCountThatStayWhenAnObjectIsAppliedAgain(t *testing.T) {
+	jobOf := func(cpu string, live *unstructured.Unstructured) forecast.Job {
+		container := corev1.Container{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}}}
+		pod := forecast.Pod{Pod: &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{container}}}}
+		return forecast.Job{Stages: []forecast.Stage{{{Pods: []forecast.Pod{pod}}}}, Stored: &forecast.Stored{Exists: true, Live: live}}
+	}
+	created, applied, byKubectl := &unstructured.Unstructured{}, &unstructured.Unstructured{}, &unstructured.Unstructured{}
+	created.SetManagedFields([]metav1.ManagedFieldsEntry{
+		{Manager: "helm", Operation: metav1.ManagedFieldsOperationUpdate},
+		{Manager: "forecast", Operation: metav1.ManagedFieldsOperationApply}, // the dry run itself
+		{Manager: "controller", Operation: metav1.ManagedFieldsOperationApply, Subresource: "status"},
+	})
+	applied.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "Terraform", Operation: metav1.ManagedFieldsOperationApply}})
+	byKubectl.SetAnnotations(map[string]string{corev1.LastAppliedConfigAnnotation: "{}"})
+	for what, c := range map[string]struct {
+		live        *unstructured.Unstructured
+		cpu         string
+		approximate int
+	}{
+		"one that was never applied keeps its fields":               {created, "2", 0},
+		"of one that was applied before, by Terraform, it depends":  {applied, "2", 1},
+		"of one that was applied before, with kubectl, it depends":  {byKubectl, "2", 1},
+		"where the fields are the same, how it is applied is equal": {applied, "1", 0},
+	} {
+		got := snapshot.Merged(jobOf("1", c.live), jobOf(c.cpu, c.live))
+		if cpu := got.Pods()[0].Spec.Containers[0].Resources.Requests.Cpu(); cpu.String() != c.cpu || len(got.Approximate) != c.approximate {
+			t.Errorf("%s: %s CPU, %q", what, cpu, got.Approximate)
+		}
 	}
 }
 

@@ -111,7 +111,7 @@ type replay struct {
 	classes    map[string]int32
 	queues     map[string]kueue.ClusterQueueSpec
 	local      map[string]kueue.LocalQueueSpec
-	uids       map[string]string
+	uids       func(workload string) string
 	// order has the names of the workloads as they came.
 	order   []string
 	tracked map[string]*tracked
@@ -143,15 +143,10 @@ func newReplay(s *Scenario) (*replay, error) {
 		start:   time.Unix(0, 0).UTC(),
 		now:     time.Unix(0, 0).UTC(),
 		classes: map[string]int32{}, queues: map[string]kueue.ClusterQueueSpec{}, local: map[string]kueue.LocalQueueSpec{},
-		uids: map[string]string{}, tracked: map[string]*tracked{},
+		uids: s.UIDs(), tracked: map[string]*tracked{},
 	}
 	if w := s.WaitForPodsReady; w != nil {
 		r.backoff, r.lateness = time.Duration(w.BackoffBaseSeconds)*time.Second, w.BackoffLimitCount
-	}
-	for _, o := range s.Outcomes {
-		for name, w := range o.Workloads {
-			r.uids[name] = w.UID
-		}
 	}
 	for _, t := range s.Topologies {
 		var levels []string

@@ -11,6 +11,7 @@
 package conformance
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -51,6 +52,24 @@ type Scenario struct {
 	// Outcomes has one entry for each of Steps.
 	Outcomes []Outcome `json:"outcomes"`
 	Checks   Checks    `json:"checks"`
+}
+
+// UIDs are those of the workloads in the outcomes, with which Kueue broke ties. Others look random, so that they do not follow
+// the order of creation, and are the same whenever the scenario is played.
+func (s *Scenario) UIDs() func(workload string) string {
+	recorded := map[string]string{}
+	for _, o := range s.Outcomes {
+		for name, w := range o.Workloads {
+			recorded[name] = w.UID
+		}
+	}
+	return func(workload string) string {
+		if uid := recorded[workload]; uid != "" {
+			return uid
+		}
+		h := sha256.Sum256([]byte(s.Name + "/" + workload))
+		return fmt.Sprintf("%x-%x-%x-%x-%x", h[:4], h[4:6], h[6:8], h[8:10], h[10:16])
+	}
 }
 
 // Family is the kind of the recording, by its name: LETTER-FAMILY-…, after "min-" for one that was made small.

@@ -77,12 +77,8 @@ func (r *replay) submit(w *Workload) error {
 	if !known && w.PriorityClass != "" {
 		return fmt.Errorf("workload %s: there is no priority class %q", w.Name, w.PriorityClass)
 	}
-	uid := r.uids[w.Name]
-	if uid == "" {
-		uid = w.Name
-	}
 	spec := quota.Workload{
-		NamespacedName: r.name(w.Name), UID: uid, JobUID: w.Name,
+		NamespacedName: r.name(w.Name), UID: r.uids(w.Name), JobUID: w.Name,
 		Created: r.now, Priority: priority, Boost: w.Boost, Queue: w.Queue,
 	}
 	if w.Replaces != "" {

@@ -22,7 +22,7 @@ func withAdopted(s *Snapshot, jobs []Job) (*Snapshot, []Job) {
 				adopted = append(adopted, pod)
 			}
 		}
-		pods := job.pods()
+		pods := job.Pods()
 		if len(adopted) == 0 || len(adopted) > len(pods) {
 			continue
 		}

@@ -67,7 +67,7 @@ func (j Job) onlyWith(pods []Pod) Job {
 // addedTo are the pods that the controller of an existing object creates after it has changed; known is false if it does
 // anything else.
 func (s *Snapshot) addedTo(job Job) (added []Pod, known bool) {
-	live, pods := job.Stored.Live, job.pods()
+	live, pods := job.Stored.Live, job.Pods()
 	switch job.Noun {
 	case aPod:
 		return nil, true
@@ -290,8 +290,8 @@ func (s *Snapshot) addedToStatefulSet(job Job, pods []Pod) (added []Pod, known b
 	return added, known
 }
 
-// pods are all pods of a job.
-func (j Job) pods() []Pod {
+// Pods are all pods of a job.
+func (j Job) Pods() []Pod {
 	var pods []Pod
 	for _, stage := range j.Stages {
 		for _, part := range stage {

@@ -67,10 +67,10 @@ type Engine struct {
 	cohorts     map[string]kueue.CohortSpec
 	queues      map[string]*queue
 	localQueues map[types.NamespacedName]*localQueue
-	// topologies have their levels; nodesByName are the nodes that are available, and otherPods what is on them besides
-	// the workloads. None of the values is changed; they are replaced.
+	// topologies have their levels; nodesByName are the nodes, also those that are not available, and otherPods what is on
+	// them besides the workloads. None of the values is changed; they are replaced.
 	topologies  map[string][]string
-	nodesByName map[string]topology.Node
+	nodesByName map[string]clusterNode
 	otherPods   map[types.NamespacedName]otherPod
 	places      *places
 	workloads   map[types.NamespacedName]*workload
@@ -124,7 +124,7 @@ func New(config Config) *Engine {
 		localQueues:    map[types.NamespacedName]*localQueue{},
 		workloads:      map[types.NamespacedName]*workload{},
 		topologies:     map[string][]string{},
-		nodesByName:    map[string]topology.Node{},
+		nodesByName:    map[string]clusterNode{},
 		otherPods:      map[types.NamespacedName]otherPod{},
 		places:         &places{of: map[string]*topology.Capacity{}, findings: map[finding]found{}},
 		members:        map[types.NamespacedName]map[*workload]bool{},

@@ -26,6 +26,12 @@ type Node struct {
 	Unavailable bool
 }
 
+// clusterNode is a node of the cluster.
+type clusterNode struct {
+	topology.Node
+	Unavailable bool
+}
+
 // otherPod is a pod that Kueue does not place by topology; it takes room of its node.
 type otherPod struct {
 	node     string
@@ -85,15 +91,15 @@ func (e *Engine) DeleteTopology(name string) {
 // SetNode adds or changes a node.
 func (e *Engine) SetNode(n Node) {
 	old, known := e.nodesByName[n.Name]
-	node := topology.Node{Name: n.Name, Labels: n.Labels, Taints: n.Taints, Allocatable: scheduler.Units(n.Allocatable)}
-	if known == !n.Unavailable && (!known || equality.Semantic.DeepEqual(old, node)) {
+	now := clusterNode{Unavailable: n.Unavailable, Node: topology.Node{
+		Name: n.Name, Labels: n.Labels, Taints: n.Taints, Allocatable: scheduler.Units(n.Allocatable),
+	}}
+	if known && equality.Semantic.DeepEqual(old, now) {
 		return
 	}
 	e.changed()
-	delete(e.nodesByName, n.Name)
-	if !n.Unavailable {
-		e.nodesByName[n.Name] = node
-	}
+	e.nodesByName[n.Name] = now
+	// Of a node that is not available no capacity comes, and yet Kueue tries again what waits.
 	e.nodeChanged(old.Labels, n.Labels)
 }
 
@@ -232,8 +238,8 @@ func (e *Engine) levels(spec *kueue.ResourceFlavorSpec) []string {
 func (e *Engine) capacity(spec *kueue.ResourceFlavorSpec, levels []string) *topology.Capacity {
 	var nodes []topology.Node
 	for _, name := range slices.Sorted(maps.Keys(e.nodesByName)) {
-		if n := e.nodesByName[name]; topology.Selects(spec.NodeLabels, levels, n.Labels) {
-			nodes = append(nodes, n)
+		if n := e.nodesByName[name]; !n.Unavailable && topology.Selects(spec.NodeLabels, levels, n.Labels) {
+			nodes = append(nodes, n.Node)
 		}
 	}
 	c := topology.NewCapacity(string(*spec.TopologyName), topology.NewTree(levels, nodes), spec.Tolerations)
