@@ -15,7 +15,8 @@ import (
 
 // exceptions are the files, below the repository's root, with durations that are not for what must happen, and why.
 var exceptions = map[string]string{
-	"e2e/training/chaos_linux_test.go": "a job that stands still says why within some time: real processes have no virtual one",
+	"e2e/training/chaos_linux_test.go":                    "a job that stands still says why within some time: real processes have no virtual one",
+	"internal/scheduler/forecast/bench_certainty_test.go": "a benchmark counts the forecasts that are certain within the provider's default timeout",
 }
 
 // TestNoTestHasADeadlineOfItsOwn reads all tests, and the helpers of tests: files that import "testing".
