@@ -53,12 +53,12 @@ func TestAnUrgentTaskTakesTheBurstWorkersOfAPyTorchJobAndGivesThemBack(t *testin
   data     = null
   training = null
   workers  = {
-    command                  = [%[3]q, "%[1]s/examples/pytorch/ddp.py", "--directory", %[2]q, "--pace", "0.3", "--epochs", "9", "--every", "5"]
+    command                  = [%[3]q, %[1]q, "--directory", %[2]q, "--pace", "0.3", "--epochs", "9", "--every", "5"]
     elastic                  = "restart"
     restart_interval_seconds = 5
     max                      = 3
     resources                = { requests = { cpu = "1", memory = "64Mi" } }
-  }`, root, directory, python)
+  }`, copied(t, filepath.Join(root, "examples/pytorch/ddp.py"), directory), directory, python)
 			},
 			trains: func(directory string) bool {
 				_, err := os.Stat(filepath.Join(directory, "checkpoint.pt"))
@@ -73,7 +73,7 @@ func TestAnUrgentTaskTakesTheBurstWorkersOfAPyTorchJobAndGivesThemBack(t *testin
 		"restarted with the Trainer of Transformers": {"import transformers", "finetune.py", "checkpoint-*/trainer_state.json"},
 	} {
 		if torchtest.Has(t, c.imports) {
-			scripts[name] = library(python, filepath.Join(root, "examples/pytorch", c.script), c.checkpoint)
+			scripts[name] = library(t, python, filepath.Join(root, "examples/pytorch", c.script), c.checkpoint)
 		} else {
 			t.Logf("%s is left out: %s fails", c.script, c.imports)
 		}
@@ -159,7 +159,7 @@ type pyTorchScript struct {
 }
 
 // library is an example of a library, which prints where it continues, and on how many ranks.
-func library(python, script, checkpoint string) pyTorchScript {
+func library(t *testing.T, python, script, checkpoint string) pyTorchScript {
 	const epochs, stepsPerEpoch = 12, 20
 	return pyTorchScript{
 		job: func(directory string) string {
@@ -173,7 +173,7 @@ func library(python, script, checkpoint string) pyTorchScript {
     restart_interval_seconds = 5
     max                      = 3
     resources                = { requests = { cpu = "1", memory = "64Mi" } }
-  }`, script, directory, python, epochs)
+  }`, copied(t, script, directory), directory, python, epochs)
 		},
 		trains: func(directory string) bool {
 			found, _ := filepath.Glob(filepath.Join(directory, checkpoint))
@@ -181,6 +181,20 @@ func library(python, script, checkpoint string) pyTorchScript {
 		},
 		result: func(t *testing.T, directory string) { continued(t, directory, epochs*stepsPerEpoch) },
 	}
+}
+
+// copied returns the path of a copy of a script: an interpreter with a root of its own sees the directory, and not all others.
+func copied(t *testing.T, script, directory string) string {
+	t.Helper()
+	text, err := os.ReadFile(script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(directory, filepath.Base(script))
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // continued checks that a script was started on one and on three workers, each time at a step that it had saved, and that

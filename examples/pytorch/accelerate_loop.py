@@ -36,7 +36,8 @@ complete = sorted(glob.glob(os.path.join(args.directory, "step-??????")))
 if complete:
     accelerator.load_state(complete[-1])
     step = int(complete[-1][-6:])
-accelerator.print("continues at step %d on %d ranks" % (step, accelerator.num_processes), flush=True)
+if accelerator.is_main_process:  # accelerator.print would print on each worker
+    print("continues at step %d on %d ranks" % (step, accelerator.num_processes), flush=True)
 
 
 def save():
@@ -60,5 +61,6 @@ while step < args.epochs * steps_per_epoch:
         time.sleep(args.pace)
         if step % args.every == 0:
             save()
-accelerator.print("done after step %d, loss %.3g" % (step, loss.item()), flush=True)
+if accelerator.is_main_process:
+    print("done after step %d, loss %.3g" % (step, loss.item()), flush=True)
 accelerator.end_training()

@@ -47,6 +47,8 @@ def newest():
 
 set_seed(1)
 gpu = torch.cuda.is_available()
+if not gpu:  # transformers 5 calls the CPU cpu:0 when it reads a checkpoint on several workers, a name that torch does not know
+    torch.serialization.register_package(5, lambda storage: None, lambda storage, location: storage if location == "cpu:0" else None)
 ranks = int(os.environ.get("WORLD_SIZE", 1))
 model = BertForSequenceClassification(
     BertConfig(vocab_size=8, hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64, max_position_embeddings=8)

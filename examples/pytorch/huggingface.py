@@ -49,6 +49,8 @@ def newest():
 
 torch.manual_seed(1)
 gpu = torch.cuda.is_available()
+if not gpu:  # transformers 5 calls the CPU cpu:0 when it reads a checkpoint on several workers, a name that torch does not know
+    torch.serialization.register_package(5, lambda storage: None, lambda storage, location: storage if location == "cpu:0" else None)
 ranks = int(os.environ.get("WORLD_SIZE", 1))
 trainer = Trainer(
     model=Line(),

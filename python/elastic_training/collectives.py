@@ -1003,14 +1003,12 @@ def _write_file(value: Any, path: str) -> None:
 
 
 def _tcp_store(host: str, port: int, serves: bool) -> dist.TCPStore:
-    """A store with torch's own choice of a server, or without libuv: newer versions choose it even where it is not compiled in."""
+    """A store whose server is the same in each build of torch: newer versions ask for libuv even where it is not compiled in."""
     arguments = (host, port, None, serves, _CONNECT_TIMEOUT, False)
     try:
+        return dist.TCPStore(*arguments, use_libuv=False)
+    except TypeError:  # before torch 2.2
         return dist.TCPStore(*arguments)
-    except RuntimeError as error:  # dist.DistError, or a plain one, depending on the version
-        if "libuv" not in str(error):
-            raise
-    return dist.TCPStore(*arguments, use_libuv=False)
 
 
 def _shut_down_connection(fd: int) -> None:

@@ -26,10 +26,6 @@ class Accelerator:
     def backward(self, loss):
         loss.backward()
 
-    def print(self, *args, **kwargs):
-        if self.is_main_process:
-            print(*args, **kwargs)
-
     def skip_first_batches(self, loader, n):
         return ranks.divided(loader.dataset, loader.batch_size, self.process_index, self.num_processes, torch.initial_seed(), n)
 
