@@ -28,6 +28,7 @@ module receives them, so that it can end a collective that hangs, whatever the s
 
 import contextlib
 import fcntl
+import gc
 import json
 import os
 import queue
@@ -788,6 +789,7 @@ class _Worker(_Side):
         self.rank, self.world = g.rank, g.world
         os.environ.update(RANK=str(g.rank), WORLD_SIZE=str(g.world))  # for libraries that ask who writes logs
         source = m.get("source", 0)
+        aborted = None
         try:
             if m.get("load") and g.rank == source:
                 self._read(g.step)
@@ -799,7 +801,10 @@ class _Worker(_Side):
                 with self._in_collective():
                     self._broadcast(source)
         except _Aborted as error:
-            self._idle(str(error))
+            aborted = str(error)
+        if aborted is not None:
+            gc.collect()  # errors of torch 2.6 to 2.11 are in cycles, which keep connections of a group that was not formed
+            self._idle(aborted)
             return
         self._held, self._of, self._job._holding = g.step, g.number, g.step
 
