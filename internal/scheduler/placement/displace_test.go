@@ -17,7 +17,7 @@ func TestWhatIsProvedOfAGangHoldsInEveryOrder(t *testing.T) {
 	proved := map[string]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		chance := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)) //nolint:gosec // drawn by a seed
-		for range 20 {                                                    // few are proved
+		for range 20 {                                                     // few are proved
 			c, planned := anyContest(chance)
 			var pending []Group
 			for _, pod := range c.Pending() {
