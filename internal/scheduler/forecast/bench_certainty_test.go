@@ -116,7 +116,7 @@ func BenchmarkVolumes(b *testing.B) {
 			pod.Spec.Volumes = volumes
 		}
 		for _, pod := range job.Stages[0][0].Pods {
-			pod.Pod.Spec.Volumes = volumes
+			pod.Spec.Volumes = volumes
 		}
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
