@@ -1,11 +1,11 @@
 package forecast
 
 import (
+	"bytes"
+	"encoding/json"
 	"slices"
 
-	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/placement"
@@ -25,7 +25,7 @@ func (f *forecast) open(a Answer) Claim {
 
 // triesWithProof is how often pods are tried where the outcome is proved: the search finds out which pods are evicted, and
 // mostly does so in some hundred tries or never.
-const triesWithProof = 10_000
+const triesWithProof = 5_000
 
 // triesSaved is how many tries the search is to do without.
 func (f *forecast) triesSaved() int {
@@ -94,17 +94,10 @@ func (f *forecast) dividesOwners(priority int32) bool {
 	return false
 }
 
-// hasDeadline reports whether a Job may end before its victims have.
+// hasDeadline reports whether a job, or a part of it, may end before its victims have.
 func hasDeadline(job Job) bool {
-	switch object := job.Object.(type) {
-	case *batchv1.Job:
-		return object.Spec.ActiveDeadlineSeconds != nil
-	case *unstructured.Unstructured:
-		_, limited, err := unstructured.NestedFieldNoCopy(object.Object, "spec", "activeDeadlineSeconds")
-		return limited || err != nil
-	default:
-		return false
-	}
+	text, err := json.Marshal(job.Object)
+	return err != nil || bytes.Contains(text, []byte(`"activeDeadlineSeconds":`))
 }
 
 // pendingGroups are the pending pods of the cluster that the scheduler tries.
