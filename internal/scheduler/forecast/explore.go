@@ -10,7 +10,7 @@ import (
 // true.
 func (f *forecast) explore(late func() bool) []*run {
 	start := &run{
-		splitter: splitter{&budget{most: mostRuns(len(f.snapshot.Nodes)), tries: f.triesSaved(), late: late}, f.merged, f.history, f.distinct, kinds(), f.early, f.ends, f.begin}, cluster: f.cluster, outcomes: map[*placement.Pod]*podOutcome{},
+		splitter: splitter{&budget{most: mostRuns(len(f.snapshot.Nodes)), late: late}, f.merged, f.history, f.distinct, kinds(), f.early, f.ends, f.begin}, cluster: f.cluster, outcomes: map[*placement.Pod]*podOutcome{},
 		lost: f.stopping, competitors: f.competitors(), lesser: f.lesser(), apiServer: f.apiServer,
 	}
 	start.independent = start.findNow(slices.Concat(start.competitors, start.lesser))

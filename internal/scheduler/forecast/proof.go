@@ -23,18 +23,6 @@ func (f *forecast) open(a Answer) Claim {
 	return beyondQueue
 }
 
-// triesWithProof is how often pods are tried where the outcome is proved: the search finds out which pods are evicted, and
-// mostly does so in some hundred tries or never.
-const triesWithProof = 5_000
-
-// triesSaved is how many tries the search is to do without.
-func (f *forecast) triesSaved() int {
-	if f.proves(Preempts) || f.proves(Pends) {
-		return maxTries - triesWithProof
-	}
-	return 0
-}
-
 // proves reports whether an outcome is that of every choice and order, by the room that there is without what the job may
 // evict.
 func (f *forecast) proves(outcome Outcome) bool {

@@ -106,7 +106,7 @@ type splitter struct {
 type budget struct {
 	most     int // number of runs that are followed at a time
 	followed int // number of runs that are followed now
-	tries    int // how often pods were tried in all runs; those that are saved count as well
+	tries    int // how often pods were tried in all runs
 	late     func() bool
 	wasLate  bool // late was true before all runs came to their end
 }
