@@ -66,7 +66,8 @@ type Answer struct {
 	// MaySpareAll is true if it is possible that none of the uncertain evictions happens.
 	MaySpareAll bool `json:"may_spare_all,omitempty"`
 	// Stops is how many pods of others stop for the job.
-	Stops Range `json:"-"`
+	Stops   Range `json:"-"`
+	counted bool  // and their number is proved, not found by following choices
 	// Choices is the number of ways of breaking ties in the scheduler that the forecast followed to the end.
 	Choices int `json:"choices"`
 	// Estimate is the expected time at which room is free for what waits; nil if nothing indicates one.

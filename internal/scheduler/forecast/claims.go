@@ -2,7 +2,9 @@ package forecast
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
+	"strconv"
 )
 
 // Claim is a statement that an answer makes, or a set of them. Each is certain or has its own reasons for not being so:
@@ -88,6 +90,13 @@ type Evicted struct {
 type Range struct {
 	Min int `json:"min"`
 	Max int `json:"max"`
+}
+
+func (r Range) text() string {
+	if r.Min == r.Max {
+		return strconv.Itoa(r.Min)
+	}
+	return fmt.Sprintf("%d to %d", r.Min, r.Max)
 }
 
 // Choice is that the scheduler chooses so many of some pods, which are namespace/name.

@@ -48,7 +48,14 @@ func (f *forecast) conclude(runs []*run) Answer {
 	f.noteUnread(a, job)
 	f.notePlannedBudgets(a)
 	f.noteOverlaps(runs)
-	if slices.ContainsFunc(runs, func(r *run) bool { return r.cut }) {
+	cut := slices.ContainsFunc(runs, func(r *run) bool { return r.cut })
+	if cut || f.unnamed {
+		f.count(&a)
+	}
+	if f.unnamed && !a.counted {
+		f.notes.addAbout(ClaimEvictions, TooManyChoices, "", "more pods are equal to the scheduler than are named (%d)", maxPossible)
+	}
+	if cut {
 		f.notes.addAbout(f.open(a), TooManyChoices, "", "%s", tooManyChoices(runs))
 	}
 	if slices.ContainsFunc(runs, func(r *run) bool { return len(r.lost) > 0 }) {

@@ -98,7 +98,7 @@ func (f *forecast) possible(r *run, job int) []victim {
 			switch {
 			case slices.ContainsFunc(found, func(o victim) bool { return o.pod == other.pod }):
 			case len(found) == maxPossible:
-				f.notes.addAbout(ClaimEvictions, TooManyChoices, "", "more pods are equal to the scheduler than are named (%d)", maxPossible)
+				f.unnamed = true
 				return found
 			default:
 				found = append(found, other)

@@ -9,8 +9,9 @@ import (
 // explore follows what may happen to the jobs after the decisions of their queues: everything, or one run where late is
 // true.
 func (f *forecast) explore(late func() bool) []*run {
+	f.proof = f.displaced()
 	start := &run{
-		splitter: splitter{&budget{most: mostRuns(len(f.snapshot.Nodes)), late: late}, f.merged, f.history, f.distinct, kinds(), f.early, f.ends, f.begin}, cluster: f.cluster, outcomes: map[*placement.Pod]*podOutcome{},
+		splitter: splitter{&budget{most: mostRuns(len(f.snapshot.Nodes)), proved: f.proof != nil && !f.proof.Guarded, late: late}, f.merged, f.history, f.distinct, kinds(), f.early, f.ends, f.begin}, cluster: f.cluster, outcomes: map[*placement.Pod]*podOutcome{},
 		lost: f.stopping, competitors: f.competitors(), lesser: f.lesser(), apiServer: f.apiServer,
 	}
 	start.independent = start.findNow(slices.Concat(start.competitors, start.lesser))

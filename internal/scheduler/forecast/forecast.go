@@ -160,6 +160,8 @@ type forecast struct {
 	settled func() bool
 	// overlooked are sentences about pending pods that are not tried where room becomes free.
 	overlooked []string
+	proof      *placement.Displacement // what is proved of evictions; nil: nothing
+	unnamed    bool                    // more pods are equal to victims than are named
 }
 
 // located is a pod of the cluster on its node.

@@ -35,7 +35,7 @@ func dense(nodes int) *forecast.Snapshot {
 	return s
 }
 
-func TestTheOutcomeOfAGangIsCertainWhereWhomItEvictsIsNot(t *testing.T) {
+func TestWhatIsCertainOfAGangWhoseChoicesAreNotAllFollowed(t *testing.T) {
 	shared := func(s *forecast.Snapshot, _ *batchv1.Job) {
 		important := forecasttest.Pod("important", s.Nodes[0].Name, "0", 2000, 0)
 		important.OwnerReferences = s.Pods[0].OwnerReferences
@@ -45,6 +45,9 @@ func TestTheOutcomeOfAGangIsCertainWhereWhomItEvictsIsNot(t *testing.T) {
 		s.Queues = forecasttest.Queues("1")
 		s.Queues.Workloads = []*kueue.Workload{forecasttest.Workload("Job", "waits", "waits", forecasttest.Pod("waits", "", "4", 0, 0), 100, -20)}
 	}
+	pending := func(s *forecast.Snapshot, _ *batchv1.Job) {
+		s.Pods = append(s.Pods, forecasttest.Pod("pending", "", "16", 0, 0))
+	}
 	deadline := func(_ *forecast.Snapshot, job *batchv1.Job) { job.Spec.ActiveDeadlineSeconds = new(int64(3600)) }
 	late, cancel := context.WithCancel(t.Context())
 	cancel() // one run is followed
@@ -53,9 +56,11 @@ func TestTheOutcomeOfAGangIsCertainWhereWhomItEvictsIsNot(t *testing.T) {
 		change  func(*forecast.Snapshot, *batchv1.Job)
 		outcome forecast.Outcome
 		certain bool
+		counted bool // how many of whom it evicts is certain
 	}{
-		"all of them fit without the others":          {pods: 20, outcome: forecast.Preempts, certain: true},
-		"there is too little for all of them":         {pods: 100, outcome: forecast.Pends, certain: true},
+		"all of them fit without the others":          {pods: 20, outcome: forecast.Preempts, certain: true, counted: true},
+		"a pending pod may come in between":           {pods: 20, change: pending, outcome: forecast.Preempts, certain: true},
+		"there is too little for all of them":         {pods: 100, outcome: forecast.Pends, certain: true, counted: true},
 		"a Job has victims and more important pods":   {pods: 20, change: shared, outcome: forecast.Preempts},
 		"a workload waits for the quota of others":    {pods: 20, change: waits, outcome: forecast.Preempts},
 		"it may fail before its victims have stopped": {pods: 20, change: deadline, outcome: forecast.Preempts},
@@ -68,7 +73,7 @@ func TestTheOutcomeOfAGangIsCertainWhereWhomItEvictsIsNot(t *testing.T) {
 		read.Object = job
 		answer := forecast.Run(late, s, nil, read)
 		claims := answer.Claims()
-		if answer.Outcome != c.outcome || claims.Outcome.Certain != c.certain || claims.Evictions.Certain {
+		if answer.Outcome != c.outcome || claims.Outcome.Certain != c.certain || claims.Evictions.Certain != c.counted {
 			t.Errorf("%s: %s, %+v", name, answer.Outcome, claims)
 		}
 	}

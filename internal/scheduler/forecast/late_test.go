@@ -18,6 +18,7 @@ func TestAForecastThatIsCutShortSaysWhichClaimsAreUncertain(t *testing.T) {
 	for i := range s.Pods { // no two nodes are equivalent
 		s.Nodes[i].Labels["rack"] = s.Nodes[i].Name
 	}
+	s.Pods = append(s.Pods, forecasttest.Pod("pending", "", "6", 0, 0)) // which may start where a victim was
 	job, err := forecast.OfTrainingJob(forecasttest.TrainingJob("new", "high", "high", 4, 8))
 	if err != nil {
 		t.Fatal(err)

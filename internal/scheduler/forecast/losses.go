@@ -166,6 +166,21 @@ func (l loss) outcome(s staff, minimum int) string {
 	}
 }
 
+// perhaps describes the outcome where it is open how many other pods are lost, and where there is room.
+func (l loss) perhaps() string {
+	name := shortName(l.owner.namespace, l.owner.name)
+	switch {
+	case l.owner.kind == "" || l.owner.kind == aTask || l.master:
+		return l.outcome(staff{}, 0)
+	case l.owner.kind == aTrainingJob:
+		return fmt.Sprintf("job %s continues with fewer workers, or waits if they are too few", name)
+	case l.fails != "":
+		return fmt.Sprintf("%s %s recreates it, or fails: %s%s", l.owner.kind, name, l.fails, l.unless)
+	default:
+		return fmt.Sprintf("%s %s recreates it, and it starts where there is room%s", l.owner.kind, name, l.unless)
+	}
+}
+
 // requeued describes the outcome for a workload that its queue has evicted.
 func requeued(what string, ahead int) string {
 	place := "first in line"

@@ -2,9 +2,11 @@ package forecast
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
@@ -14,37 +16,24 @@ import (
 // open are the claims that free choices of the scheduler leave open where not all of them were followed: where every choice
 // leads to the same, only the nodes.
 func (f *forecast) open(a Answer) Claim {
-	switch {
-	case f.settled():
+	if f.settled() {
 		return ClaimPlacement
-	case f.proves(a.Outcome):
-		return beyondQueue &^ ClaimOutcome
 	}
-	return beyondQueue
+	open := beyondQueue
+	if a.counted {
+		open &^= ClaimEvictions
+	}
+	if f.proves(a.Outcome) {
+		open &^= ClaimOutcome
+	}
+	return open
 }
 
 // proves reports whether an outcome is that of every choice and order, by the room that there is without what the job may
 // evict.
 func (f *forecast) proves(outcome Outcome) bool {
-	if len(f.jobs) != 1 || f.jobs[0].Grows || hasDeadline(f.jobs[0]) || f.waitsForQuota() || !slices.ContainsFunc(f.steps, func(s step) bool { return len(s.pods) > 0 }) {
-		return false
-	}
-	var all, required []placement.Group
-	for _, step := range f.steps {
-		if len(step.pods) != len(step.order) || len(step.ends) > 0 {
-			return false
-		}
-		for _, pod := range step.pods {
-			g := placement.Group{Pod: pod, Count: 1}
-			if o := pod.Object(); o.Spec.NodeName != "" || unscheduled(o) != "" {
-				return false
-			}
-			if all = append(all, g); !f.planned[pod].Optional {
-				required = append(required, g)
-			}
-		}
-	}
-	if f.dividesOwners(all[0].Pod.Priority) {
+	all, required := f.contenders()
+	if len(all) == 0 {
 		return false
 	}
 	leaving := f.leaving()
@@ -57,6 +46,118 @@ func (f *forecast) proves(outcome Outcome) bool {
 		return false
 	}
 }
+
+// contenders are all pods of the job, and those that it needs, if they are all that matters: none where quota, controllers or
+// deadlines decide as well.
+func (f *forecast) contenders() (all, required []placement.Group) {
+	if len(f.jobs) != 1 || f.jobs[0].Grows || hasDeadline(f.jobs[0]) || f.waitsForQuota() {
+		return nil, nil
+	}
+	for _, step := range f.steps {
+		if len(step.pods) != len(step.order) || len(step.ends) > 0 {
+			return nil, nil
+		}
+		for _, pod := range step.pods {
+			g := placement.Group{Pod: pod, Count: 1}
+			if o := pod.Object(); o.Spec.NodeName != "" || unscheduled(o) != "" {
+				return nil, nil
+			}
+			if all = append(all, g); !f.planned[pod].Optional {
+				required = append(required, g)
+			}
+		}
+	}
+	if len(all) > 0 && f.dividesOwners(all[0].Pod.Priority) {
+		return nil, nil
+	}
+	return all, required
+}
+
+// displaced is what is proved of the evictions for the job; nil if nothing is.
+func (f *forecast) displaced() *placement.Displacement {
+	all, _ := f.contenders()
+	if len(all) == 0 || len(f.leaving()) > 0 {
+		return nil
+	}
+	proof, proved := f.cluster.Displaced(all, f.pendingGroups(), func(priority int32) bool { return f.dividesOwners(priority + 1) })
+	if !proved {
+		return nil
+	}
+	return &proof
+}
+
+// count replaces the evictions of an answer, of which not all are known, by what is proved of them: all candidates, and how
+// many of them stop.
+func (f *forecast) count(a *Answer) {
+	proof := f.proof
+	if proof == nil || a.Outcome != Preempts && a.Outcome != Pends {
+		return
+	}
+	direct := 0
+	for _, pods := range proof.Candidates {
+		direct += len(pods)
+	}
+	candidates := f.withSiblings(proof.Candidates)
+	if len(candidates) > direct {
+		proof.Most = len(candidates)
+	}
+	found := a.Evicts
+	a.counted, a.MaySpareAll, a.Stops, a.Evicts = true, proof.Fewest == 0, Range{proof.Fewest, proof.Most}, nil
+	for _, l := range candidates {
+		e := f.podEviction(victim{pod: l.pod, node: l.node, job: f.number})
+		e.Certain, e.Outcome = len(candidates) == proof.Fewest, f.mayLose(l.pod, candidates).perhaps()
+		a.Evicts = append(a.Evicts, e)
+	}
+	rank := func(e Eviction) int { // what was found comes first
+		if at := slices.IndexFunc(found, func(other Eviction) bool { return other.what() == e.what() }); at >= 0 {
+			return at
+		}
+		return len(found)
+	}
+	slices.SortStableFunc(a.Evicts, func(a, b Eviction) int { return cmp.Compare(rank(a), rank(b)) })
+}
+
+// mayLose is what the owner of a candidate may lose.
+func (f *forecast) mayLose(pod *placement.Pod, candidates []located) loss {
+	object := pod.Object()
+	l := loss{owner: f.ownerOf(pod), unless: f.unlessSucceeded(object)}
+	l.master = l.owner.kind == aTrainingJob && !isWorker(object)
+	if job := f.batchJobOf(object); job != nil {
+		var pods []*corev1.Pod
+		for _, other := range candidates {
+			if f.batchJobOf(other.pod.Object()) == job {
+				pods = append(pods, other.pod.Object())
+			}
+		}
+		l.fails = failureOf(job, pods)
+	}
+	return l
+}
+
+// withSiblings are the candidates of a proof and the pods that may stop when those do: the others of a Job that fails.
+func (f *forecast) withSiblings(candidates map[string][]*placement.Pod) (all []located) {
+	lost := map[owner]bool{}
+	isCandidate := map[*placement.Pod]bool{}
+	for _, pods := range candidates {
+		for _, pod := range pods {
+			isCandidate[pod] = true
+			for _, o := range ownersOf(pod.Object()) {
+				lost[o] = lost[o] || !replacesEach[o.kind]
+			}
+		}
+	}
+	for _, l := range f.at {
+		sibling := slices.ContainsFunc(ownersOf(l.pod.Object()), func(o owner) bool { return lost[o] })
+		if isCandidate[l.pod] || sibling {
+			all = append(all, l)
+		}
+	}
+	slices.SortFunc(all, func(a, b located) int { return cmp.Compare(a.pod.String(), b.pod.String()) })
+	return all
+}
+
+// replacesEach are the kinds that create a pod for each one that they lose, and never stop the others for it.
+var replacesEach = map[string]bool{"Deployment": true, "ReplicaSet": true, "StatefulSet": true, "DaemonSet": true, "ReplicationController": true}
 
 // waitsForQuota reports whether workloads wait in queues: what the evictions end may give them quota, and they may be more
 // important than the job.

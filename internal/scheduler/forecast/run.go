@@ -104,17 +104,22 @@ type splitter struct {
 
 // budget bounds the runs of one forecast, whichever of its loops they are in.
 type budget struct {
-	most     int // number of runs that are followed at a time
-	followed int // number of runs that are followed now
-	tries    int // how often pods were tried in all runs
+	most     int  // number of runs that are followed at a time
+	followed int  // number of runs that are followed now
+	tries    int  // how often pods were tried in all runs
+	proved   bool // how many of which pods are evicted, which is worth some tries to know better
 	late     func() bool
 	wasLate  bool // late was true before all runs came to their end
 }
 
-// isLate reports whether the time is up.
+// triesWithProof is how often pods are tried where the evictions are proved: mostly all ways are found in some hundred tries,
+// or never. Without budgets (PDBs) the proof says nearly as much.
+const triesWithProof = 2_000
+
+// isLate reports whether the time is up, or more of it is not worth while.
 func (b *budget) isLate() bool {
 	b.wasLate = b.wasLate || b.late()
-	return b.wasLate
+	return b.wasLate || b.proved && b.tries > triesWithProof
 }
 
 // maxTries bounds how often pods are tried in all runs before no more of them split: at most some five seconds of work.

@@ -259,6 +259,8 @@ func (t *text) evictions(a Answer) {
 			note = " (tie), or none of them"
 		case len(names) == 1:
 			note = " (perhaps: a tie may spare it)"
+		case a.counted:
+			note = fmt.Sprintf(" (%s of these %d)", a.Stops.text(), len(uncertain))
 		}
 		lines = append(lines, strings.Join(names, "\n          or ")+note)
 	}

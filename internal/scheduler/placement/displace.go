@@ -8,6 +8,17 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
+// Displacement is what is certain of the pods that are evicted for planned ones.
+type Displacement struct {
+	// Highest is a priority above which nothing is evicted.
+	Highest int32
+	// Candidates are the pods that may be evicted, by the names of their nodes. Fewest and Most are how many of them are.
+	Candidates   map[string][]*Pod
+	Fewest, Most int
+	// Guarded is true if budgets (PDBs) cover pods that are less important than the planned ones.
+	Guarded bool
+}
+
 // Displaces reports whether all planned pods start, whatever kube-scheduler chooses and in whatever order it tries pods, and
 // whether some pod has to be evicted for it, while pending ones are tried too. false means that it is not known.
 //
@@ -17,21 +28,160 @@ import (
 // evicted.
 func (c *Cluster) Displaces(planned, pending []Group) bool {
 	c = c.reader()
-	none := func(*Pod) bool { return false }
-	if !c.contested(planned) || c.returns() || !c.neverFit(pending, none) || !c.unrestricted(planned, pending) {
+	if !c.decidesAlone(planned, pending) {
 		return false
 	}
-	priority, evicts := planned[0].Pod.Priority, false
-	stays, now := c.floor(func(pod *Pod) bool { return pod.Priority < priority }), c.floor(none)
-	kinds := byDemands(planned)
+	kinds, fewest := byDemands(planned), 0
+	stays, now := c.floorAbove(planned[0].Pod.Priority-1), c.floor(none)
 	for i, g := range kinds {
-		others := slices.Concat(kinds[:i], kinds[i+1:])
-		if c.capacity(g.Pod, stays)-c.lost(g.Pod, stays, others) < g.Count {
+		if c.capacity(g.Pod, stays)-c.lost(g.Pod, stays, without(kinds, i)) < g.Count {
 			return false
 		}
-		evicts = evicts || c.capacity(g.Pod, now) < g.Count
+		fewest = max(fewest, g.Count-c.capacity(g.Pod, now))
 	}
-	return evicts
+	return fewest > 0
+}
+
+func none(*Pod) bool { return false }
+
+// decidesAlone reports whether nodes' resources alone decide about planned pods, and no other pod may start that is as
+// important or evicts others.
+func (c *Cluster) decidesAlone(planned, pending []Group) bool {
+	return c.contested(planned) && !c.returns() && c.neverFit(pending, none) && c.unrestricted(planned, pending)
+}
+
+// Displaced is what is certain of the pods that are evicted for planned ones while pending ones are tried too, also where not
+// all of them start. divided reports whether the loss of a pod of at most some priority may stop a pod of a higher one. false
+// means that nothing is known.
+//
+// The reason is that kube-scheduler prefers nodes where what it evicts is less important. While there is always a node left,
+// among those that it compares, where a planned pod fits beside everything above a priority, it evicts nothing above it; nor do
+// the pods that are created again in the place of those that it evicts.
+func (c *Cluster) Displaced(planned, pending []Group, divided func(priority int32) bool) (Displacement, bool) {
+	c = c.reader()
+	terminates := func(o occupant) bool { return o.terminating } // and may be created again, and evicted then
+	if !c.decidesAlone(planned, pending) || c.anyOnNodes(terminates) {
+		return Displacement{}, false
+	}
+	priority := planned[0].Pod.Priority
+	stays := c.floorAbove(priority - 1)
+	starts := func(g Group) bool { return !c.neverFits(g.Pod, stays) } // in the place of a victim, and is evicted too
+	if slices.ContainsFunc(pending, starts) {
+		return Displacement{}, false
+	}
+	kinds, below := byDemands(planned), c.below(priority)
+	if len(below) == 0 {
+		return Displacement{}, true
+	}
+	d := Displacement{
+		Guarded: c.anyOnNodes(func(o occupant) bool { return o.pod.Priority < priority && c.guarded(o.pod) }), Candidates: map[string][]*Pod{},
+	}
+	d.Highest, d.Fewest = c.highest(kinds, below, stays, d.Guarded, divided), c.fewest(kinds, stays)
+	spreads, all, each := d.Highest > below[0], 0, 0 // what is created again may evict others too
+	for at, n := range c.nodes {
+		opens := slices.ContainsFunc(kinds, func(g Group) bool { return n.slotsBeside(g.Pod, stays.requested[at], stays.counts[at]) > 0 })
+		for _, o := range n.pods {
+			if opens && o.pod.Priority <= d.Highest || spreads && o.pod.Priority < d.Highest {
+				d.Candidates[n.name] = append(d.Candidates[n.name], o.pod)
+			}
+		}
+		all, each = all+len(d.Candidates[n.name]), max(each, len(d.Candidates[n.name]))
+	}
+	for _, g := range kinds {
+		d.Most += g.Count * each
+	}
+	if d.Most = min(d.Most, all); spreads {
+		d.Most = all
+	}
+	return d, true
+}
+
+// fewest is how many pods have to go at least for the planned ones that start in any case.
+func (c *Cluster) fewest(kinds []Group, stays *floor) (fewest int) {
+	now := c.floor(none)
+	for i, g := range kinds {
+		starting := min(g.Count, c.capacity(g.Pod, stays)-c.lost(g.Pod, stays, without(kinds, i)))
+		most := 1
+		for _, n := range c.nodes {
+			for _, o := range n.pods {
+				if o.pod.Priority < g.Pod.Priority {
+					most = max(most, g.Pod.slotsOf(o.pod))
+				}
+			}
+		}
+		missing := max(starting-c.capacity(g.Pod, now), 0)
+		fewest = max(fewest, (missing+most-1)/most)
+	}
+	return fewest
+}
+
+func without(kinds []Group, i int) []Group { return slices.Concat(kinds[:i], kinds[i+1:]) }
+
+// floorAbove is what stays if everything up to a priority goes.
+func (c *Cluster) floorAbove(priority int32) *floor {
+	return c.floor(func(pod *Pod) bool { return pod.Priority <= priority })
+}
+
+// below are the priorities below one that pods on nodes have, the lowest first.
+func (c *Cluster) below(priority int32) (below []int32) {
+	for _, n := range c.nodes {
+		for _, o := range n.pods {
+			if o.pod.Priority < priority {
+				below = append(below, o.pod.Priority)
+			}
+		}
+	}
+	slices.Sort(below)
+	return slices.Compact(below)
+}
+
+// highest is a priority above which planned pods evict nothing: the lowest one that is known. Where pods are guarded,
+// kube-scheduler compares first what budgets allow.
+func (c *Cluster) highest(kinds []Group, below []int32, all *floor, guarded bool, divided func(priority int32) bool) int32 {
+	last := len(below) - 1
+	for _, priority := range below[:last] {
+		if !guarded && !divided(priority) && c.spares(kinds, all, c.floorAbove(priority)) {
+			return priority
+		}
+	}
+	return below[last]
+}
+
+func (c *Cluster) guarded(pod *Pod) bool {
+	return slices.ContainsFunc(c.budgets, func(b *budget) bool { return b.covers(pod) })
+}
+
+// spares reports whether planned pods always compare a node where they fit beside what stays if not all goes that they may
+// evict.
+func (c *Cluster) spares(kinds []Group, all, stays *floor) bool {
+	for i, g := range kinds {
+		c.preFilter(g.Pod)
+		var slots []int // of the nodes where evictions help
+		for at, n := range stays.nodes {
+			if n.slotsBeside(g.Pod, all.requested[at], all.counts[at]) > 0 {
+				slots = append(slots, n.slotsBeside(g.Pod, stays.requested[at], stays.counts[at]))
+			}
+		}
+		if fewestOf(slots, fewestCandidates)-c.lost(g.Pod, stays, without(kinds, i)) < g.Count {
+			return false
+		}
+	}
+	return true
+}
+
+// fewestOf is the least sum of so many numbers, one after the other, where the first follows the last.
+func fewestOf(numbers []int, length int) int {
+	length = min(length, len(numbers))
+	total := 0
+	for _, number := range numbers[:length] {
+		total += number
+	}
+	least := total
+	for i, first := range numbers {
+		total += numbers[(i+length)%len(numbers)] - first
+		least = min(least, total)
+	}
+	return least
 }
 
 // Crowded reports whether some planned pods always wait, whatever is less important or leaves: there is too little beside the

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,6 +24,7 @@ func TestWhatIsProvedOfAGangHoldsInEveryOrder(t *testing.T) {
 			for _, pod := range c.Pending() {
 				pending = append(pending, Group{pod, 1})
 			}
+			displaced, counted := c.Displaced(planned, pending, func(int32) bool { return false })
 			displaces, crowded := c.Displaces(planned, pending), c.Crowded(planned, pending, func(*Pod) bool { return false })
 			if displaces && crowded {
 				t.Fatal("they are said to start, and not to")
@@ -30,25 +32,53 @@ func TestWhatIsProvedOfAGangHoldsInEveryOrder(t *testing.T) {
 			if displaces || crowded {
 				proved[fmt.Sprintf("%d nodes, start %t", min(len(c.nodes), 7), displaces)]++
 			}
+			if below := c.below(1000); counted && len(below) > 0 && displaced.Highest < below[len(below)-1] {
+				proved[fmt.Sprintf("%d nodes, none above", min(len(c.nodes), 7))]++
+			}
 			for range 10 {
 				f := newFuture(c, planned, chance)
-				if !displaces && !crowded {
+				if !displaces && !crowded && !counted {
 					break
 				}
 				switch f.run(); {
-				case displaces && (f.waiting() > 0 || f.first == nil):
-					t.Fatalf("%d of them wait, the first evicted pod is %v:\n%v", f.waiting(), f.first, f.log)
+				case displaces && f.waiting() > 0:
+					t.Fatalf("%d of them wait:\n%v", f.waiting(), f.log)
 				case crowded && f.waiting() == 0:
 					t.Fatalf("all of them start:\n%v", f.log)
+				case counted:
+					if why := displaced.contradicted(f); why != "" {
+						t.Fatalf("%s: %+v\n%v", why, displaced, f.log)
+					}
 				}
 			}
 		}
 	})
-	for _, what := range []string{"2 nodes, start true", "2 nodes, start false", "6 nodes, start true", "7 nodes, start true", "7 nodes, start false"} {
+	for _, what := range []string{"2 nodes, start true", "2 nodes, start false", "6 nodes, start true", "7 nodes, start true", "7 nodes, start false", "2 nodes, none above", "6 nodes, none above", "7 nodes, none above"} {
 		if proved[what] == 0 {
 			t.Errorf("nothing is ever proved of %s: %v", what, proved)
 		}
 	}
+}
+
+// contradicted is what happened otherwise than it was promised.
+func (d Displacement) contradicted(f *future) string {
+	present := 0
+	for _, v := range f.evicted {
+		isCandidate := slices.Contains(d.Candidates[v.node], v.pod)
+		if isCandidate {
+			present++
+		}
+		switch {
+		case v.pod.Priority > d.Highest:
+			return v.pod.String() + " is evicted"
+		case !isCandidate && !strings.HasSuffix(v.pod.Name, "-again"):
+			return v.pod.String() + " is no candidate"
+		}
+	}
+	if present < d.Fewest || present > d.Most {
+		return fmt.Sprint(present, " are evicted")
+	}
+	return ""
 }
 
 // Each of these keeps a promise from being given that holds without it.
@@ -94,6 +124,50 @@ func TestNothingIsProvedOfAGangWhereOthersMayComeInBetween(t *testing.T) {
 			if proved == with {
 				t.Errorf("%s: %t, proved: %t", name, with, proved)
 			}
+		}
+	}
+}
+
+// kube-scheduler compares a hundred nodes, one after the other, where evictions help.
+func TestWhatIsImportantIsSparedWhereEveryHundredNodesHaveOthers(t *testing.T) {
+	for important, want := range map[int]Displacement{99: {Highest: 500, Most: 150}, 98: {Most: 2}, 0: {Most: 2}} {
+		b := &builder{}
+		for i := range 150 {
+			name, priority := fmt.Sprint("node-", i), int32(0)
+			if i < important {
+				priority = 500
+			}
+			b.Nodes = append(b.Nodes, machine(name, amounts("cpu", "4", "memory", "64Gi", "pods", "110")))
+			b.at(name).runs(fmt.Sprint("pod-", i), priority, "4")
+		}
+		c := New(b.Snapshot)
+		planned := []Group{{c.Pod(prioritised("new", 1000, amounts("cpu", "4", "memory", "1Gi"))), 2}}
+		proof, proved := c.Displaced(planned, nil, func(int32) bool { return false })
+		if !proved || proof.Highest != want.Highest || proof.Fewest != 2 || proof.Most != want.Most {
+			t.Errorf("%d nodes with important pods: %t, nothing above %d, %d to %d pods", important, proved, proof.Highest, proof.Fewest, proof.Most)
+		}
+	}
+}
+
+// What is created again in the place of a victim may evict others, also where no planned pod fits.
+func TestWhatIsCreatedAgainMayEvictOthersElsewhere(t *testing.T) {
+	for name, c := range map[string]struct {
+		change     func(*corev1.Pod)
+		candidates int
+		proved     bool
+	}{
+		"more important than others": {func(*corev1.Pod) {}, 3, true},
+		"it is stopping already":     {going, 0, false},
+		"as important as others":     {func(p *corev1.Pod) { p.Spec.Priority = new(int32) }, 2, true},
+	} {
+		b := nodes("a")
+		b.Nodes = append(b.Nodes, machine("small", amounts("cpu", "2", "memory", "64Gi", "pods", "110")))
+		b.at("a").runs("one", 500, "2", c.change).runs("two", 500, "2", c.change).at("small").runs("other", 0, "2")
+		cluster := New(b.Snapshot)
+		planned := []Group{{cluster.Pod(prioritised("new", 1000, amounts("cpu", "4", "memory", "1Gi"))), 1}}
+		proof, proved := cluster.Displaced(planned, nil, func(int32) bool { return false })
+		if count := len(proof.Candidates["a"]) + len(proof.Candidates["small"]); proved != c.proved || count != c.candidates {
+			t.Errorf("%s: %t, %d candidates", name, proved, count)
 		}
 	}
 }
@@ -166,7 +240,7 @@ type future struct {
 	chance  *rand.Rand
 	planned map[*Pod]bool
 	tried   []*Pod // without a node
-	first   *Pod   // that is evicted for a planned one
+	evicted []located
 	views   []Budgets
 	again   int // in how many of ten cases a pod that leaves is created again
 	log     []string
@@ -263,8 +337,8 @@ func (f *future) try(pod *Pod) bool {
 	case Preempts:
 		n := f.c.nodes[f.c.position[d.Node]]
 		for _, victim := range d.Victims {
-			if f.planned[pod] && f.first == nil && !n.pods[n.find(victim)].terminating {
-				f.first = victim
+			if !n.pods[n.find(victim)].terminating {
+				f.evicted = append(f.evicted, located{victim, n.name})
 			}
 		}
 		f.c.Preempt(pod, d.Node, d.Victims)
