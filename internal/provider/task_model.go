@@ -3,6 +3,7 @@ package provider
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/task"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/task/accelerator"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/migrate/skypilot"
 	"github.com/elastic-training/terraform-provider-elastic/internal/provider/numeric"
 )
@@ -109,7 +111,7 @@ func (m *taskModel) spec(ctx context.Context) (taskSpec, diag.Diagnostics) {
 	attributes["labels"], attributes["annotations"] = m.Labels, m.Annotations
 	fields := fieldsIn(t)
 	for _, name := range slices.Sorted(maps.Keys(attributes)) {
-		if to, value := fields[name], attributes[name]; to != nil && !absent(value) {
+		if to, value := fields[name], attributes[name]; to != nil && !absent(value) && !leavesTheFiles(value, to) {
 			a.contradicted = append(a.contradicted, alsoIn(&a.file, name, to, value)...)
 			r.taskField(t, name, value, to)
 		}
@@ -118,6 +120,14 @@ func (m *taskModel) spec(ctx context.Context) (taskSpec, diag.Diagnostics) {
 	t.SecretValues = slices.Sorted(maps.Keys(keysOf(m.defined["secrets_wo"])))
 	t.SecretsVersion = integerOrNil(valueIn[types.Int64](m.defined, "secrets_wo_version"))
 	return a, r.diags
+}
+
+// leavesTheFiles reports whether an attribute has the default of an omitted list or of pod_overrides.
+func leavesTheFiles(value attr.Value, field any) bool {
+	list, isList := value.(types.List)
+	text, _ := value.(types.String)
+	_, isPatch := field.(*json.RawMessage)
+	return isList && len(list.Elements()) == 0 || isPatch && trainingjob.CanonicalOverrides(json.RawMessage(text.ValueString())) == nil
 }
 
 // alsoIn are the attributes that the file sets too; of a map or the queue, those in it.

@@ -237,6 +237,20 @@ func TestAttributesAndTheFileTogether(t *testing.T) {
 	}
 }
 
+// A plan has the defaults of the attributes that the configuration omits.
+func TestTheVolumesAndThePodOfAFileAreThoseOfTheTask(t *testing.T) {
+	model := importedTask(t)
+	model.defined["yaml"] = types.StringValue("run: echo\nvolumes: {/data: records}\nconfig: {kubernetes: {pod_config: {spec: {dnsPolicy: Default}}}}\n")
+	for _, name := range []string{"volumes", "pod_overrides"} {
+		attribute := taskSchema(t.Context()).Attributes[name]
+		model.defined[name] = (&flattener{ctx: t.Context()}).value(attribute, nil)
+	}
+	a, diags := model.spec(t.Context())
+	if diags.HasError() || len(a.contradicted) > 0 || len(a.Volumes) != 1 || !strings.Contains(string(a.PodOverrides), "dnsPolicy") {
+		t.Fatalf("%v %v: volumes %v, pod %s", diags, a.contradicted, a.Volumes, a.PodOverrides)
+	}
+}
+
 func TestAcceleratorsInAnyShape(t *testing.T) {
 	text := func(s string) attr.Value { return types.StringValue(s) }
 	tuple := func(values ...attr.Value) types.Dynamic {
