@@ -18,11 +18,7 @@ type flattener struct {
 
 // object is the value of the attribute with that name; its type is the schema's.
 func (w *flattener) object(attribute string, value any) types.Object {
-	return w.objectOf(attributesOf(w.attributes[attribute].GetType()), value)
-}
-
-func (w *flattener) objectOf(attributes map[string]attr.Type, value any) types.Object {
-	object, diags := types.ObjectValueFrom(w.ctx, attributes, value)
+	object, diags := types.ObjectValueFrom(w.ctx, attributesOf(w.attributes[attribute].GetType()), value)
 	w.diags.Append(diags...)
 	return object
 }

@@ -15,12 +15,8 @@ import (
 
 // forecast adds the forecast for a new job, and for the workers that an update adds or replaces because the maximum or
 // the workers' requests grow.
-func (r *trainingJob) forecast(ctx context.Context, planRaw tftypes.Value, state, plan *trainingJobModel, made bool) diag.Diagnostics {
-	if r.connection.forecasts.mode == forecastOff {
-		return nil
-	}
-	d, problems := plan.definition(ctx)
-	if problems.HasError() || len(d.Problems()) > 0 {
+func (r *trainingJob) forecast(ctx context.Context, planRaw tftypes.Value, state *trainingJobModel, d trainingjob.Definition, made bool) diag.Diagnostics {
+	if r.connection.forecasts.mode == forecastOff || len(d.Problems()) > 0 {
 		return nil // validation has reported the problem
 	}
 	if problem := unknownOf(planRaw, trainingJobNotForecast); problem != "" {

@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -21,9 +23,10 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/provider/quantity"
 )
 
-// The settings of pods and what else is nested in a job have their attributes' names in the definition of the job, too:
-// a new one is an attribute in the schema and a field with its name in package trainingjob, and nothing here. In lists of
-// Kubernetes' own objects, such as tolerations, the definition has the API's names.
+// The attributes of jobs and tasks, and what is nested in them, have their own names in the definition, too: a new one is
+// an attribute in the schema and a field with its name in package trainingjob or task, and nothing here. In lists of
+// Kubernetes' own objects, such as tolerations, the definition has the API's names. jobFields and taskField have what is
+// not of that form.
 
 // fieldOf is the field of a job's definition that an attribute stands for.
 func fieldOf(attribute string) string {
@@ -61,43 +64,69 @@ func listedFields(settings reflect.Type) map[string]bool {
 	return names
 }
 
-// podFields are the names of a pod's settings.
-var podFields = func() map[string]bool {
-	names := map[string]bool{}
-	for _, field := range reflect.VisibleFields(reflect.TypeFor[trainingjob.PodSettings]()) {
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		names[name] = true
-	}
-	return names
-}()
-
-// pod are the settings among the attributes of an object.
-func (r *expander) pod(at path.Path, object types.Object) trainingjob.PodSettings {
-	var s trainingjob.PodSettings
-	attributes := object.Attributes()
-	maps.DeleteFunc(attributes, func(name string, _ attr.Value) bool {
-		return !podFields[name] || name == "affinity" || name == "pod_overrides" // these two are JSON
-	})
-	r.decodeAll(at, attributes, &s)
-	s.SecurityContext = canonicalSecurityContext(s.SecurityContext)
-	overrides, _ := object.Attributes()["pod_overrides"].(types.String)
-	s.PodOverrides = trainingjob.CanonicalOverrides(r.json(overrides))
-	affinity, _ := object.Attributes()["affinity"].(types.String)
-	if text := r.json(affinity); text != nil {
-		s.Affinity = &corev1.Affinity{}
-		if err := trainingjob.StrictDecode(text, s.Affinity); err != nil {
-			r.diags.AddAttributeError(at.AtName("affinity"), "Invalid affinity",
-				fmt.Sprintf("%s is not a Kubernetes Affinity: %s. Its fields are nodeAffinity, podAffinity and podAntiAffinity.", at.AtName("affinity"), err))
+// namesIn are the fields of a struct by the names that their tags give them.
+func namesIn(of reflect.Type, tag string) map[string][]int {
+	names := map[string][]int{}
+	for _, field := range reflect.VisibleFields(of) {
+		if name, _, _ := strings.Cut(field.Tag.Get(tag), ","); name != "" && name != "-" {
+			names[name] = field.Index
 		}
 	}
-	return s
+	return names
 }
 
-// withoutPod are the attributes of an object without the settings of its pods: their types, or their values.
-func withoutPod[T any](attributes map[string]T) map[string]T {
-	own := maps.Clone(attributes)
-	maps.DeleteFunc(own, func(name string, _ T) bool { return podFields[name] })
-	return own
+// fieldsIn are pointers to the fields of a definition, by the attributes that stand for them.
+func fieldsIn(definition any) map[string]any {
+	fields, value := map[string]any{}, reflect.ValueOf(definition).Elem()
+	for name, index := range namesIn(value.Type(), "json") {
+		fields[name] = value.FieldByIndex(index).Addr().Interface()
+	}
+	return fields
+}
+
+// field sets the field of a definition that an attribute stands for, unless the attribute is null or unknown. Of the
+// types here a definition has another form than the attribute; entries are added to those that a map has already.
+func (r *expander) field(at path.Path, value attr.Value, to any) {
+	if value == nil || absent(value) {
+		return
+	}
+	switch to := to.(type) {
+	case *trainingjob.PodSettings:
+		object, _ := value.(types.Object)
+		fields := fieldsIn(to)
+		for _, name := range slices.Sorted(maps.Keys(fields)) {
+			r.field(at.AtName(name), object.Attributes()[name], fields[name])
+		}
+	case *map[string]string:
+		texts, _ := value.(types.Map)
+		*to = trainingjob.Merge(*to, r.texts(texts))
+	case *json.RawMessage:
+		text, _ := value.(types.String)
+		*to = trainingjob.CanonicalOverrides(r.json(text))
+	case **corev1.Affinity:
+		text, _ := value.(types.String)
+		r.affinity(at, r.json(text), to)
+	case **trainingjob.SecurityContext:
+		r.decode(at, value, to)
+		*to = canonicalSecurityContext(*to)
+	case **trainingjob.Topology:
+		if r.decode(at, value, to); *to != nil {
+			(*to).SliceSize = max(math.MinInt32, min((*to).SliceSize, math.MaxInt32))
+		}
+	default:
+		r.decode(at, value, to)
+	}
+}
+
+func (r *expander) affinity(at path.Path, text json.RawMessage, to **corev1.Affinity) {
+	if text == nil {
+		return
+	}
+	*to = &corev1.Affinity{}
+	if err := trainingjob.StrictDecode(text, *to); err != nil {
+		r.diags.AddAttributeError(at, "Invalid affinity",
+			fmt.Sprintf("%s is not a Kubernetes Affinity: %s. Its fields are nodeAffinity, podAffinity and podAntiAffinity.", at, err))
+	}
 }
 
 // canonicalSecurityContext is nil if nothing is set: {} means the same as null.
@@ -123,17 +152,6 @@ func (r *expander) decode(at path.Path, value attr.Value, to any) {
 	if fields := r.fields(at, value); fields != nil {
 		r.convert(at, fields, to)
 	}
-}
-
-// decodeAll is decode for the attributes of an object.
-func (r *expander) decodeAll(at path.Path, attributes map[string]attr.Value, to any) {
-	fields := map[string]any{}
-	for name, value := range attributes {
-		if plain := r.fields(at.AtName(name), value); plain != nil {
-			fields[fieldOf(name)] = plain
-		}
-	}
-	r.convert(at, fields, to)
 }
 
 func (r *expander) convert(at path.Path, fields, to any) {
@@ -188,14 +206,24 @@ func (r *expander) hasQuantities(at path.Path, value attr.Value) bool {
 	return ok
 }
 
-// flatten is a value of the API as that of the resource's attribute; what is empty is null.
-func flatten[T attr.Value](w *flattener, attribute string, live any) T {
-	value, _ := w.value(w.attributes[attribute], w.plain(live)).(T) // as the schema has it
-	return value
+// field is the value of an attribute for a field of a definition; the inverse of the expander's.
+func (w *flattener) field(attribute schema.Attribute, live any) attr.Value {
+	switch live := live.(type) {
+	case *json.RawMessage:
+		return w.json(*live, len(*live) == 0)
+	case **corev1.Affinity:
+		return w.json(*live, *live == nil)
+	default:
+		return w.value(attribute, w.plain(live))
+	}
 }
 
 // plain is a value of the API as JSON; nil if it is empty.
 func (w *flattener) plain(live any) any {
+	v := reflect.Indirect(reflect.ValueOf(live))
+	if !v.IsValid() || v.IsZero() || (v.Kind() == reflect.Map || v.Kind() == reflect.Slice) && v.Len() == 0 {
+		return nil
+	}
 	text, err := json.Marshal(live)
 	var plain any
 	if err == nil {
@@ -203,9 +231,6 @@ func (w *flattener) plain(live any) any {
 	}
 	if err != nil {
 		w.diags.AddError("Cannot write JSON", err.Error())
-	}
-	if items, isList := plain.([]any); isList && len(items) == 0 {
-		return nil
 	}
 	return plain
 }
@@ -222,18 +247,10 @@ func (w *flattener) value(attribute schema.Attribute, plain any) attr.Value {
 
 // pod is an object of settings of pods, and of its own attributes besides.
 func (w *flattener) pod(attribute string, s trainingjob.PodSettings, own map[string]attr.Value) types.Object {
-	values, attributes := maps.Clone(own), attributesWithin(w.attributes[attribute])
-	if values == nil {
-		values = map[string]attr.Value{}
+	for name, field := range fieldsIn(&s) {
+		own[name] = w.field(attributesWithin(w.attributes[attribute])[name], field)
 	}
-	affinity, overrides := w.json(s.Affinity, s.Affinity == nil), w.json(s.PodOverrides, len(s.PodOverrides) == 0)
-	s.Affinity, s.PodOverrides = nil, nil
-	fields, _ := w.plain(s).(map[string]any)
-	for name := range podFields {
-		values[name] = w.value(attributes[name], fields[fieldOf(name)])
-	}
-	values["affinity"], values["pod_overrides"] = affinity, overrides
-	object, diags := types.ObjectValue(attributesOf(w.attributes[attribute].GetType()), values)
+	object, diags := types.ObjectValue(attributesOf(w.attributes[attribute].GetType()), own)
 	w.diags.Append(diags...)
 	return object
 }

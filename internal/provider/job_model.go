@@ -3,12 +3,20 @@ package provider
 import (
 	"context"
 	"maps"
+	"reflect"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,19 +32,13 @@ const (
 	jobReadTimeout = 2 * time.Minute
 )
 
-// jobModel holds the attributes that training jobs and tasks share.
+// jobModel holds the attributes of a training job or a task that are not of its definition alone.
 type jobModel struct {
-	Name               types.String `tfsdk:"name"`
-	GenerateName       types.String `tfsdk:"generate_name"`
-	Namespace          types.String `tfsdk:"namespace"`
-	ImagePullPolicy    types.String `tfsdk:"image_pull_policy"`
-	ImagePullSecrets   types.List   `tfsdk:"image_pull_secrets"`
-	ServiceAccountName types.String `tfsdk:"service_account_name"`
-	Volumes            types.List   `tfsdk:"volumes"`
-	Labels             types.Map    `tfsdk:"labels"`
-	Annotations        types.Map    `tfsdk:"annotations"`
-
-	ActiveDeadlineSeconds types.Int64 `tfsdk:"active_deadline_seconds"`
+	Name         types.String `tfsdk:"name"`
+	GenerateName types.String `tfsdk:"generate_name"`
+	Namespace    types.String `tfsdk:"namespace"`
+	Labels       types.Map    `tfsdk:"labels"`
+	Annotations  types.Map    `tfsdk:"annotations"`
 
 	WaitFor     types.String   `tfsdk:"wait_for"`
 	FailOnError types.Bool     `tfsdk:"fail_on_error"`
@@ -46,6 +48,76 @@ type jobModel struct {
 	UID            types.String `tfsdk:"uid"`
 	MissingObjects types.List   `tfsdk:"missing_objects"`
 	ChangedFields  types.List   `tfsdk:"changed_fields"`
+}
+
+// defined are the attributes of a job that its definition has, by their names.
+type defined map[string]attr.Value
+
+func (d defined) text(attribute string) types.String { return valueIn[types.String](d, attribute) }
+
+// at is the value of an attribute, or of one in it: "workers.min"; null where it is in nothing.
+func (d defined) at(attribute string) attr.Value {
+	name, inner, isInner := strings.Cut(attribute, ".")
+	value := d[name]
+	if isInner {
+		object, _ := value.(types.Object)
+		value = object.Attributes()[inner]
+	}
+	if value == nil {
+		return types.DynamicNull()
+	}
+	return value
+}
+
+// valueIn is the value of an attribute, of its type in the schema; null where it is in nothing.
+func valueIn[T attr.Value](d defined, attribute string) T {
+	value, _ := d.at(attribute).(T)
+	return value
+}
+
+// load reads a value of the resource: the attributes that model has a field for into model; it returns the others.
+func load(ctx context.Context, of schema.Schema, raw tftypes.Value, model any) (defined, diag.Diagnostics) {
+	var diags diag.Diagnostics
+	kinds, values, given := map[string]attr.Type{}, map[string]attr.Value{}, attributesIn(raw)
+	others, fields := defined{}, namesIn(reflect.TypeOf(model).Elem(), "tfsdk")
+	for _, name := range slices.Sorted(maps.Keys(of.Attributes)) {
+		kind := of.Attributes[name].GetType()
+		if number, ok := kind.(interface {
+			Validate(context.Context, tftypes.Value, path.Path) diag.Diagnostics
+		}); ok {
+			diags.Append(number.Validate(ctx, given[name], path.Root(name))...)
+		}
+		value, err := kind.ValueFromTerraform(ctx, given[name])
+		switch {
+		case err != nil:
+			diags.AddAttributeError(path.Root(name), "Invalid attribute value", err.Error())
+		case fields[name] == nil:
+			others[name] = value
+		default:
+			kinds[name], values[name] = kind, value
+		}
+	}
+	object, more := types.ObjectValue(kinds, values)
+	diags.Append(more...)
+	return others, append(diags, object.As(ctx, model, basetypes.ObjectAsOptions{})...)
+}
+
+// store is the inverse of load.
+func store(ctx context.Context, of schema.Schema, model any, others defined) (tftypes.Value, diag.Diagnostics) {
+	kinds := map[string]attr.Type{}
+	for name := range namesIn(reflect.TypeOf(model).Elem(), "tfsdk") {
+		kinds[name] = of.Attributes[name].GetType()
+	}
+	object, diags := types.ObjectValueFrom(ctx, kinds, model)
+	values := object.Attributes()
+	maps.Copy(values, others)
+	all, more := types.ObjectValue(attributesOf(of.Type()), values)
+	diags.Append(more...)
+	raw, err := all.ToTerraformValue(ctx)
+	if err != nil {
+		diags.AddError("Invalid attribute value", err.Error())
+	}
+	return raw, diags
 }
 
 // made notes that the Job was created: nothing is missing, and nothing has changed.

@@ -1,16 +1,11 @@
 package provider
 
 import (
-	"math"
-
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
-
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 )
 
 // topologyAttribute describes the request for `pods`, of which an attribute counts how many there are. Rules that
@@ -35,16 +30,6 @@ func topologyAttribute(description, pods, counted string) schema.SingleNestedAtt
 			"slice_required": nonEmptyText("Level of the Topology: each slice runs in one domain of this level. Needs `slice_size`. It is the level of `required` or `preferred`, or a narrower one."),
 		},
 	}
-}
-
-// topology is nil if the attribute is not set.
-func (r *expander) topology(object types.Object) *trainingjob.Topology {
-	var t *trainingjob.Topology
-	r.decode(path.Root("topology"), object, &t)
-	if t != nil {
-		t.SliceSize = max(math.MinInt32, min(t.SliceSize, math.MaxInt32))
-	}
-	return t
 }
 
 // checkTopologyQueue refuses a topology of a training job without a queue, whose definition has no place for it.

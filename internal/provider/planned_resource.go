@@ -8,7 +8,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -122,7 +121,7 @@ func (o *object[T]) readPlanned(_ context.Context, raw tftypes.Value, _ func(str
 
 func (r *trainingJob) readPlanned(ctx context.Context, raw tftypes.Value, _ func(string, string) []map[string]string) (PlannedResource, diag.Diagnostics) {
 	var model trainingJobModel
-	diags := (&tfsdk.State{Raw: raw, Schema: trainingJobSchema(ctx)}).Get(ctx, &model)
+	diags := model.load(ctx, raw)
 	if diags.HasError() {
 		return PlannedResource{}, diags
 	}
@@ -141,7 +140,7 @@ func (r *taskResource) readPlanned(
 	ctx context.Context, raw tftypes.Value, flavors func(string, string) []map[string]string,
 ) (PlannedResource, diag.Diagnostics) {
 	var model taskModel
-	diags := (&tfsdk.State{Raw: raw, Schema: taskSchema(ctx)}).Get(ctx, &model)
+	diags := model.load(ctx, raw)
 	if diags.HasError() {
 		return PlannedResource{}, diags
 	}

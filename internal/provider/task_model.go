@@ -1,20 +1,23 @@
 package provider
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
 	"math/big"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/task"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/task/accelerator"
@@ -26,38 +29,20 @@ import (
 // taskModel is the resource's value in configuration, plan and state.
 type taskModel struct {
 	jobModel
-	YAML types.String `tfsdk:"yaml"`
-
-	Run               types.String  `tfsdk:"run"`
-	Setup             types.String  `tfsdk:"setup"`
-	NumNodes          types.Int64   `tfsdk:"num_nodes"`
-	Rejoin            types.Bool    `tfsdk:"rejoin"`
-	Envs              types.Map     `tfsdk:"env"`
-	Workdir           types.Map     `tfsdk:"workdir"`
-	Image             types.String  `tfsdk:"image"`
-	Accelerators      types.Dynamic `tfsdk:"accelerators"`
-	AcceleratorLabels types.Map     `tfsdk:"accelerator_labels"`
-	CPUs              types.String  `tfsdk:"cpus"`
-	Memory            types.String  `tfsdk:"memory"`
-	Recovery          types.Object  `tfsdk:"recovery"`
-	Queue             types.Object  `tfsdk:"queue"`
-	Topology          types.Object  `tfsdk:"topology"`
-	Secrets           types.Map     `tfsdk:"secrets"`
-	SecretsWO         types.Map     `tfsdk:"secrets_wo"`
-	SecretsWOVersion  types.Int64   `tfsdk:"secrets_wo_version"`
-
-	TrainerImage                  types.String `tfsdk:"supervisor_image"`
-	PriorityClassName             types.String `tfsdk:"priority_class_name"`
-	NodeSelector                  types.Map    `tfsdk:"node_selector"`
-	Tolerations                   types.List   `tfsdk:"tolerations"`
-	RuntimeClassName              types.String `tfsdk:"runtime_class_name"`
-	SecurityContext               types.Object `tfsdk:"security_context"`
-	InitContainers                types.List   `tfsdk:"init_containers"`
-	TerminationGracePeriodSeconds types.Int64  `tfsdk:"termination_grace_period_seconds"`
-	PodOverrides                  types.String `tfsdk:"pod_overrides"`
-	TTLSecondsAfterFinished       types.Int64  `tfsdk:"ttl_seconds_after_finished"`
-
 	taskObservedModel
+	defined `tfsdk:"-"`
+}
+
+// load reads a value of the resource.
+func (m *taskModel) load(ctx context.Context, raw tftypes.Value) (diags diag.Diagnostics) {
+	m.defined, diags = load(ctx, taskSchema(ctx), raw, m)
+	return diags
+}
+
+// store writes a value of the resource.
+func (m *taskModel) store(ctx context.Context, raw *tftypes.Value) (diags diag.Diagnostics) {
+	*raw, diags = store(ctx, taskSchema(ctx), m, m.defined)
+	return diags
 }
 
 // taskObservedModel holds the attributes that the cluster reports for a task.
@@ -78,19 +63,15 @@ type taskQueueModel struct {
 
 // queueIsUnknown reports whether the task's queue, or its class in it, is not known yet.
 func (m *taskModel) queueIsUnknown(ctx context.Context) bool {
-	queue := into[taskQueueModel](&expander{ctx: ctx}, m.Queue)
-	return m.Queue.IsUnknown() || queue.Name.IsUnknown() || queue.WorkloadPriorityClass.IsUnknown()
+	queue := into[taskQueueModel](&expander{ctx: ctx}, m.queue())
+	return m.queue().IsUnknown() || queue.Name.IsUnknown() || queue.WorkloadPriorityClass.IsUnknown()
 }
+
+func (m *taskModel) queue() types.Object { return valueIn[types.Object](m.defined, "queue") }
 
 type recoveryModel struct {
 	MaxRestartsOnErrors types.Int64 `tfsdk:"max_restarts_on_errors"`
 	RecoverOnExitCodes  types.List  `tfsdk:"recover_on_exit_codes"`
-}
-
-type acceleratorModel struct {
-	Resource   types.String `tfsdk:"resource"`
-	Labels     types.Map    `tfsdk:"labels"`
-	Topologies types.Map    `tfsdk:"topologies"`
 }
 
 func (m *taskModel) subject() subject { return m.subjectOf("task") }
@@ -107,15 +88,15 @@ type taskSpec struct {
 // validates, are as absent ones.
 func (m *taskModel) spec(ctx context.Context) (taskSpec, diag.Diagnostics) {
 	r := &expander{ctx: ctx}
-	envs := r.texts(m.Envs)
 	a := taskSpec{file: task.Task{NumNodes: 1}}
-	if text := m.YAML.ValueString(); text != "" {
+	if text := m.text("yaml").ValueString(); text != "" {
+		workdir, version, secrets := m.defined["workdir"], m.defined["secrets_wo_version"], m.defined["secrets_wo"]
 		given := skypilot.Given{
-			Workdir: len(m.Workdir.Elements()) > 0 || m.Workdir.IsUnknown(), Envs: keysOf(m.Envs), Secrets: keysOf(m.Secrets),
+			Workdir: len(keysOf(workdir)) > 0 || workdir.IsUnknown(), Envs: keysOf(m.defined["env"]), Secrets: keysOf(m.defined["secrets"]),
 			// Plan and state do not have the names of secrets_wo; the configuration was validated with them.
-			AnySecret: !m.SecretsWOVersion.IsNull() && m.SecretsWO.IsNull() || m.SecretsWO.IsUnknown(),
+			AnySecret: !version.IsNull() && secrets.IsNull() || secrets.IsUnknown(),
 		}
-		maps.Copy(given.Secrets, keysOf(m.SecretsWO))
+		maps.Copy(given.Secrets, keysOf(secrets))
 		var err error
 		if a.file, a.warnings, err = skypilot.Parse("yaml", []byte(text), given); err != nil {
 			r.diags.AddAttributeError(path.Root("yaml"), "Invalid task file", err.Error())
@@ -123,60 +104,76 @@ func (m *taskModel) spec(ctx context.Context) (taskSpec, diag.Diagnostics) {
 		}
 	}
 	a.Task = a.file
-	t, o := &a.Task, &overlay{}
+	t := &a.Task
+	t.Envs, t.Labels, t.Workdir = maps.Clone(t.Envs), maps.Clone(t.Labels), maps.Clone(t.Workdir)
 	t.Name, t.Namespace = m.Name.ValueString(), namespaceOf(m.Namespace)
-	o.text("run", &t.Run, m.Run)
-	o.text("setup", &t.Setup, m.Setup)
-	o.text("image", &t.Image, m.Image)
-	o.text("cpus", &t.CPUs, m.CPUs)
-	o.text("memory", &t.Memory, m.Memory)
-	queue := into[taskQueueModel](r, m.Queue)
-	o.text("queue.name", &t.Queue, queue.Name)
-	o.text("queue.workload_priority_class", &t.PriorityClass, queue.WorkloadPriorityClass)
-	o.texts("env", &t.Envs, envs)
-	o.texts("labels", &t.Labels, r.texts(m.Labels))
-	o.texts("workdir", &t.Workdir, r.texts(m.Workdir))
-	if n := m.NumNodes; !n.IsNull() && !n.IsUnknown() {
-		o.override("num_nodes", t.NumNodes != 1)
-		t.NumNodes = int(min(n.ValueInt64(), math.MaxInt32))
+	attributes := maps.Clone(m.defined)
+	attributes["labels"], attributes["annotations"] = m.Labels, m.Annotations
+	fields := fieldsIn(t)
+	for _, name := range slices.Sorted(maps.Keys(attributes)) {
+		if to, value := fields[name], attributes[name]; to != nil && !absent(value) && !leavesTheFiles(value, to) {
+			a.contradicted = append(a.contradicted, alsoIn(&a.file, name, to, value)...)
+			r.taskField(t, name, value, to)
+		}
 	}
-	if !absent(m.Accelerators) {
-		o.override("accelerators", len(t.Accelerators) > 0)
-		t.Accelerators, t.Ordered = r.accelerators(m.Accelerators)
-	}
-	if !m.Recovery.IsNull() && !m.Recovery.IsUnknown() {
-		o.override("recovery", t.Recovery.MaxRestartsOnErrors != 0 || len(t.Recovery.RecoverOnExitCodes) > 0)
-		t.Recovery = r.recovery(m.Recovery)
-	}
-	a.contradicted = o.contradicted
-
-	t.Topology = r.topology(m.Topology)
-	r.decode(path.Root("secrets"), m.Secrets, &t.Secrets)
-	t.SecretValues = slices.Sorted(maps.Keys(keysOf(m.SecretsWO)))
-	if !m.SecretsWOVersion.IsUnknown() {
-		t.SecretsVersion = m.SecretsWOVersion.ValueInt64Pointer()
-	}
-	t.TrainerImage, t.ImagePullPolicy = m.TrainerImage.ValueString(), corev1.PullPolicy(m.ImagePullPolicy.ValueString())
-	t.ImagePullSecrets = r.words(m.ImagePullSecrets)
-	t.AcceleratorLabels = r.acceleratorLabels(m.AcceleratorLabels)
-	t.PriorityClassName, t.NodeSelector = m.PriorityClassName.ValueString(), r.texts(m.NodeSelector)
-	t.Rejoin = m.Rejoin.ValueBool()
-	t.ServiceAccountName, t.RuntimeClassName = m.ServiceAccountName.ValueString(), m.RuntimeClassName.ValueString()
-	r.decode(path.Root("volumes"), m.Volumes, &t.Volumes)
-	r.decode(path.Root("tolerations"), m.Tolerations, &t.Tolerations)
-	r.decode(path.Root("init_containers"), m.InitContainers, &t.InitContainers)
-	r.decode(path.Root("security_context"), m.SecurityContext, &t.SecurityContext)
-	t.SecurityContext = canonicalSecurityContext(t.SecurityContext)
-	t.ActiveDeadlineSeconds = integerOrNil(m.ActiveDeadlineSeconds)
-	t.Annotations = r.texts(m.Annotations)
-	t.PodOverrides = trainingjob.CanonicalOverrides(r.json(m.PodOverrides))
-	if !m.TerminationGracePeriodSeconds.IsUnknown() {
-		t.TerminationGracePeriodSeconds = m.TerminationGracePeriodSeconds.ValueInt64Pointer()
-	}
-	if ttl := m.TTLSecondsAfterFinished; !ttl.IsNull() && !ttl.IsUnknown() {
-		t.TTLSecondsAfterFinished = new(int32(ttl.ValueInt64())) //nolint:gosec // the schema bounds it
-	}
+	t.NumNodes = min(t.NumNodes, math.MaxInt32)
+	t.SecretValues = slices.Sorted(maps.Keys(keysOf(m.defined["secrets_wo"])))
+	t.SecretsVersion = integerOrNil(valueIn[types.Int64](m.defined, "secrets_wo_version"))
 	return a, r.diags
+}
+
+// leavesTheFiles reports whether an attribute has the default of an omitted list or of pod_overrides.
+func leavesTheFiles(value attr.Value, field any) bool {
+	list, isList := value.(types.List)
+	text, _ := value.(types.String)
+	_, isPatch := field.(*json.RawMessage)
+	return isList && len(list.Elements()) == 0 || isPatch && trainingjob.CanonicalOverrides(json.RawMessage(text.ValueString())) == nil
+}
+
+// alsoIn are the attributes that the file sets too; of a map or the queue, those in it.
+func alsoIn(file *task.Task, attribute string, field any, value attr.Value) []path.Path {
+	var both []path.Path
+	add := func(at path.Path, inFile bool) {
+		if inFile {
+			both = append(both, at)
+		}
+	}
+	at := path.Root(attribute)
+	switch texts, isTexts := field.(*map[string]string); {
+	case isTexts:
+		for _, key := range slices.Sorted(maps.Keys(keysOf(value))) {
+			_, inFile := (*texts)[key]
+			add(at.AtMapKey(key), inFile)
+		}
+	case attribute == "num_nodes":
+		add(at, file.NumNodes != 1)
+	case attribute == "queue":
+		object, _ := value.(types.Object)
+		add(at.AtName("name"), file.Queue != "" && !absent(object.Attributes()["name"]))
+		add(at.AtName("workload_priority_class"), file.PriorityClass != "" && !absent(object.Attributes()["workload_priority_class"]))
+	default:
+		add(at, !reflect.ValueOf(field).Elem().IsZero())
+	}
+	return both
+}
+
+// taskField sets the field that an attribute stands for.
+func (r *expander) taskField(t *task.Task, attribute string, value attr.Value, to any) {
+	object, _ := value.(types.Object)
+	switch attribute {
+	case "queue":
+		queue := into[taskQueueModel](r, object)
+		t.Queue, t.PriorityClass = cmp.Or(queue.Name.ValueString(), t.Queue), cmp.Or(queue.WorkloadPriorityClass.ValueString(), t.PriorityClass)
+	case "accelerators":
+		accelerators, _ := value.(types.Dynamic)
+		t.Accelerators, t.Ordered = r.accelerators(accelerators)
+	case "recovery":
+		t.Recovery = r.recovery(object)
+	default:
+		if attribute != "accelerator_labels" || r.areChips(value) {
+			r.field(path.Root(attribute), value, to)
+		}
+	}
 }
 
 // complete is the task with the default images for those that the user omits.
@@ -191,53 +188,19 @@ func (a taskSpec) complete(version string) task.Task {
 	return t
 }
 
-// overlay applies attributes on top of the file's content, and notes those that the file sets too.
-type overlay struct {
-	contradicted []path.Path
-}
-
-func (o *overlay) override(attribute string, alsoInFile bool) {
-	if alsoInFile {
-		o.contradicted = append(o.contradicted, pathOf(attribute))
-	}
-}
-
-func (o *overlay) text(attribute string, to *string, value types.String) {
-	if value.IsNull() || value.IsUnknown() {
-		return
-	}
-	o.override(attribute, *to != "")
-	*to = value.ValueString()
-}
-
-func (o *overlay) texts(attribute string, to *map[string]string, values map[string]string) {
-	if values == nil {
-		return
-	}
-	both := maps.Clone(*to)
-	if both == nil {
-		both = map[string]string{}
-	}
-	for _, key := range slices.Sorted(maps.Keys(values)) {
-		if _, there := both[key]; there {
-			o.contradicted = append(o.contradicted, path.Root(attribute).AtMapKey(key))
-		}
-		both[key] = values[key]
-	}
-	*to = both
-}
-
 // keysOf are the keys of a map, also of one whose values are not known.
-func keysOf(value types.Map) map[string]bool {
+func keysOf(value attr.Value) map[string]bool {
+	entries, _ := value.(types.Map)
 	keys := map[string]bool{}
-	for key := range value.Elements() {
+	for key := range entries.Elements() {
 		keys[key] = true
 	}
 	return keys
 }
 
-func absent(value types.Dynamic) bool {
-	return value.IsNull() || value.IsUnknown() || value.IsUnderlyingValueNull() || value.IsUnderlyingValueUnknown()
+func absent(value attr.Value) bool {
+	dynamic, is := value.(types.Dynamic)
+	return value.IsNull() || value.IsUnknown() || is && (dynamic.IsUnderlyingValueNull() || dynamic.IsUnderlyingValueUnknown())
 }
 
 func (r *expander) recovery(value types.Object) task.Recovery {
@@ -257,34 +220,22 @@ func (r *expander) recovery(value types.Object) task.Recovery {
 	return recovery
 }
 
-func (r *expander) acceleratorLabels(value types.Map) map[string]accelerator.Definition {
-	if value.IsNull() || value.IsUnknown() {
-		return nil
-	}
-	var models map[string]acceleratorModel
-	r.diags.Append(value.ElementsAs(r.ctx, &models, false)...)
-	table := make(map[string]accelerator.Definition, len(models))
-	for name, m := range models {
-		d := accelerator.Definition{Resource: m.Resource.ValueString()}
-		if !m.Labels.IsNull() && !m.Labels.IsUnknown() {
-			r.diags.Append(m.Labels.ElementsAs(r.ctx, &d.Labels, false)...)
-		}
-		for count, topology := range r.texts(m.Topologies) {
-			n, err := strconv.Atoi(count)
-			if err != nil {
-				at := path.Root("accelerator_labels").AtMapKey(name).AtName("topologies")
+// areChips reports whether the keys of topologies in accelerator_labels are numbers of chips.
+func (r *expander) areChips(table attr.Value) bool {
+	ok := true
+	names, _ := table.(types.Map)
+	for name, definition := range names.Elements() {
+		object, _ := definition.(types.Object)
+		at := path.Root("accelerator_labels").AtMapKey(name).AtName("topologies")
+		for count := range keysOf(object.Attributes()["topologies"]) {
+			if _, err := strconv.Atoi(count); err != nil {
+				ok = false
 				r.diags.AddAttributeError(at.AtMapKey(count), "Invalid number of TPU chips",
 					fmt.Sprintf("%s has the key %q; use the number of chips, as in { \"8\" = \"2x4\" }.", at, count))
-				continue
 			}
-			if d.Topologies == nil {
-				d.Topologies = map[int]string{}
-			}
-			d.Topologies[n] = topology
 		}
-		table[name] = d
 	}
-	return table
+	return ok
 }
 
 // accelerators reads what may be one text, a list (in order of preference) or a set (of equal rank) of them.

@@ -1,9 +1,12 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -25,7 +28,7 @@ func (r *taskResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRe
 	named, replaces := settledNames(req.Config.Raw, req.State.Raw, req.Plan.Raw)
 	req.Plan.Raw, resp.Plan.Raw = named, named
 	resp.Diagnostics.Append(r.respell(ctx, &req, resp)...)
-	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	resp.Diagnostics.Append(plan.load(ctx, req.Plan.Raw)...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -43,7 +46,7 @@ func (r *taskResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRe
 	if req.State.Raw.IsNull() {
 		return // create
 	}
-	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	resp.Diagnostics.Append(state.load(ctx, req.State.Raw)...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -64,7 +67,7 @@ func (r *taskResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRe
 // checkReferences warns about a queue or a class that is not there, about a queue that never preempts, and about one
 // that a new task does not name and gets nevertheless.
 func (r *taskResource) checkReferences(ctx context.Context, config tftypes.Value, plan *taskModel, isNew bool) diag.Diagnostics {
-	if plan.YAML.IsUnknown() || plan.queueIsUnknown(ctx) || plan.Namespace.IsUnknown() || plan.Name.IsUnknown() {
+	if plan.text("yaml").IsUnknown() || plan.queueIsUnknown(ctx) || plan.Namespace.IsUnknown() || plan.Name.IsUnknown() {
 		return nil
 	}
 	a, diags := plan.spec(ctx)
@@ -99,46 +102,44 @@ const (
 	ofTheQueue = "decides what Kueue queues"
 )
 
-// taskReplacements are all of them but the queue and the class; the other attributes change in place.
+// whyTaskIsReplaced are the reasons for which a change of an attribute replaces the task, besides ofThePod; "" for those
+// that change in place, and for the queue.
+var whyTaskIsReplaced = map[string]string{
+	"name": isTheTask, "namespace": isTheTask, "run": isTheRun, "setup": isTheRun, "workdir": isTheRun,
+	"num_nodes": ofTheQueue, "topology": ofTheQueue, "cpus": ofTheQueue, "memory": ofTheQueue,
+	"accelerators": ofTheQueue, "accelerator_labels": ofTheQueue,
+	"recovery": "belongs to the Job, which Kubernetes does not change",
+	"queue":    "", "labels": "", "annotations": "", "active_deadline_seconds": "", "ttl_seconds_after_finished": "",
+}
+
+// taskReplacements are the attributes that are fields of a task, but the queue and those that change in place.
 func taskReplacements() []replacement[task.Task] {
-	return []replacement[task.Task]{
-		{"name", isTheTask, func(t task.Task) any { return t.Name }},
-		{"namespace", isTheTask, func(t task.Task) any { return t.Namespace }},
-		{"run", isTheRun, func(t task.Task) any { return t.Run }},
-		{"setup", isTheRun, func(t task.Task) any { return t.Setup }},
-		{"num_nodes", ofTheQueue, func(t task.Task) any { return t.NumNodes }},
-		{"rejoin", ofThePod, func(t task.Task) any { return t.Rejoin }},
-		{"topology", ofTheQueue, func(t task.Task) any { return t.Topology }},
-		{"env", ofThePod, func(t task.Task) any { return t.Envs }},
-		{"workdir", isTheRun, func(t task.Task) any { return t.Workdir }},
-		{"image", ofThePod, func(t task.Task) any { return t.Image }},
-		{"accelerators", ofTheQueue, func(t task.Task) any {
-			return []any{t.Accelerators, t.Ordered}
-		}},
-		{"accelerator_labels", ofTheQueue, func(t task.Task) any { return t.AcceleratorLabels }},
-		{"cpus", ofTheQueue, func(t task.Task) any {
-			cpus, _ := t.Amounts()
-			return cpus
-		}},
-		{"memory", ofTheQueue, func(t task.Task) any {
-			_, memory := t.Amounts()
-			return memory
-		}},
-		{"recovery", "belongs to the Job, which Kubernetes does not change", func(t task.Task) any { return t.Recovery.RecoverOnExitCodes }},
-		{"secrets", ofThePod, func(t task.Task) any { return t.Secrets }},
-		{"volumes", ofThePod, func(t task.Task) any { return t.Volumes }},
-		{"image_pull_policy", ofThePod, func(t task.Task) any { return t.ImagePullPolicy }},
-		{"image_pull_secrets", ofThePod, func(t task.Task) any { return t.ImagePullSecrets }},
-		{"supervisor_image", ofThePod, func(t task.Task) any { return t.TrainerImage }},
-		{"priority_class_name", ofThePod, func(t task.Task) any { return t.PriorityClassName }},
-		{"node_selector", ofThePod, func(t task.Task) any { return t.NodeSelector }},
-		{"tolerations", ofThePod, func(t task.Task) any { return t.Tolerations }},
-		{"service_account_name", ofThePod, func(t task.Task) any { return t.ServiceAccountName }},
-		{"runtime_class_name", ofThePod, func(t task.Task) any { return t.RuntimeClassName }},
-		{"security_context", ofThePod, func(t task.Task) any { return t.SecurityContext }},
-		{"init_containers", ofThePod, func(t task.Task) any { return t.InitContainers }},
-		{"termination_grace_period_seconds", ofThePod, func(t task.Task) any { return t.TerminationGracePeriodSeconds }},
-		{"pod_overrides", ofThePod, func(t task.Task) any { return string(t.PodOverrides) }},
+	var all []replacement[task.Task]
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[task.Task]()) {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		why, known := whyTaskIsReplaced[name]
+		if _, isAttribute := theTaskSchema().Attributes[name]; !isAttribute || known && why == "" {
+			continue
+		}
+		all = append(all, replacement[task.Task]{name, cmp.Or(why, ofThePod), func(t task.Task) any { return taskValue(t, name) }})
+	}
+	return all
+}
+
+// taskValue is what a canonical task has for an attribute.
+func taskValue(t task.Task, attribute string) any {
+	cpus, memory := t.Amounts()
+	switch attribute {
+	case "accelerators":
+		return []any{t.Accelerators, t.Ordered}
+	case "cpus":
+		return cpus
+	case "memory":
+		return memory
+	case "recovery":
+		return t.Recovery.RecoverOnExitCodes
+	default:
+		return fieldsIn(&t)[attribute]
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	batchv1 "k8s.io/api/batch/v1"
@@ -46,13 +45,13 @@ func (r *taskResource) Create(ctx context.Context, req resource.CreateRequest, r
 	defer addWarnings()
 	var model, config taskModel
 	var secrets types.Map
-	resp.Diagnostics.Append(req.Plan.Get(ctx, &model)...)
-	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	resp.Diagnostics.Append(model.load(ctx, req.Plan.Raw)...)
+	resp.Diagnostics.Append(config.load(ctx, req.Config.Raw)...)
 	model.settle(ctx, &config, &taskModel{}, r.version)                                         // applies a file that was unknown to the plan
 	resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root("secrets_wo"), &secrets)...) // plans do not have it
 	values, diags := stringMap(ctx, secrets)
 	resp.Diagnostics.Append(diags...)
-	model.SecretsWO = secrets
+	model.defined["secrets_wo"] = secrets
 	name := model.Name.ValueString()
 	if name == "" {
 		model.Name = types.StringValue(model.GenerateName.ValueString() + exampleLetters)
@@ -88,11 +87,11 @@ func (r *taskResource) Create(ctx context.Context, req resource.CreateRequest, r
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	model.SecretsWO = types.MapNull(types.StringType)
+	model.defined["secrets_wo"] = types.MapNull(types.StringType)
 	model.made(job)
 	model.Logs = types.StringValue(logsCommand(t.Namespace, t.Name, t.NumNodes))
 	model.observe(progressOf(job, nil))
-	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
+	resp.Diagnostics.Append(model.store(ctx, &resp.State.Raw)...)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, model.identity())...)
 
 	job, diags = c.createParts(ctx, objects, job)
@@ -105,7 +104,7 @@ func (r *taskResource) Create(ctx context.Context, req resource.CreateRequest, r
 		resp.Diagnostics.Append(c.hintAtOnce(ctx, model.ref())...)
 	}
 	resp.Diagnostics.Append(c.wait(ctx, &model)...)
-	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
+	resp.Diagnostics.Append(model.store(ctx, &resp.State.Raw)...)
 }
 
 // Read takes two requests, for the Job and its definition, in a queue a third for the Workload, and before its pods run
@@ -114,7 +113,7 @@ func (r *taskResource) Read(ctx context.Context, req resource.ReadRequest, resp 
 	ctx, cancel := context.WithTimeout(ctx, jobReadTimeout)
 	defer cancel()
 	var model taskModel
-	resp.Diagnostics.Append(req.State.Get(ctx, &model)...)
+	resp.Diagnostics.Append(model.load(ctx, req.State.Raw)...)
 	client, diags := r.connection.cluster()
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
@@ -133,9 +132,8 @@ func (r *taskResource) Read(ctx context.Context, req resource.ReadRequest, resp 
 			return made.madeOf(ctx, job, r.version)
 		})
 		resp.Diagnostics.Append(diags...)
-		found := model // what is not null in it stays as it is
-		model.settle(ctx, &found, &taskModel{}, r.version)
-		resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
+		model.settle(ctx, &model, &taskModel{}, r.version) // what is not null in it stays as it is
+		resp.Diagnostics.Append(model.store(ctx, &resp.State.Raw)...)
 		resp.State.Raw = withDefaults(ctx, taskSchema(ctx).Attributes, resp.State.Raw)
 		if model.Phase.ValueString() == taskStarting {
 			resp.Diagnostics.Append(newTaskCluster(client, model.subject()).hint(ctx, model.ref())...)
@@ -149,16 +147,15 @@ func (r *taskResource) Read(ctx context.Context, req resource.ReadRequest, resp 
 func checkTask(ctx context.Context, client *cluster.Client, req resource.UpdateRequest, job *batchv1.Job) error {
 	return taskDrift(ctx).check(ctx, client, req, job, nil, func(from tftypes.Value) (values, diag.Diagnostics) {
 		var m taskModel
-		seen := tfsdk.State{Schema: req.State.Schema, Raw: from}
-		diags := seen.Get(ctx, &m)
+		diags := m.load(ctx, from)
 		a, more := m.spec(ctx)
 		if diags.Append(more...); diags.HasError() {
 			return nil, diags
 		}
 		diags.Append(m.readMetadata(client, withoutLabels(job, a.file.Labels, m.Labels), task.ReservedLabel)...)
 		diags.Append(m.readTask(ctx, a.OfJob(job), false)...)
-		diags.Append(seen.Set(ctx, &m)...)
-		return valuesOf(seen.Raw), diags
+		diags.Append(m.store(ctx, &from)...)
+		return valuesOf(from), diags
 	})
 }
 
@@ -215,8 +212,8 @@ func (r *taskResource) Update(ctx context.Context, req resource.UpdateRequest, r
 	ctx, addWarnings := collectWarnings(ctx, &resp.Diagnostics)
 	defer addWarnings()
 	var model, prior taskModel
-	resp.Diagnostics.Append(req.Plan.Get(ctx, &model)...)
-	resp.Diagnostics.Append(req.State.Get(ctx, &prior)...)
+	resp.Diagnostics.Append(model.load(ctx, req.Plan.Raw)...)
+	resp.Diagnostics.Append(prior.load(ctx, req.State.Raw)...)
 	before, diags := prior.spec(ctx)
 	resp.Diagnostics.Append(diags...)
 	after, diags := model.spec(ctx)
@@ -251,10 +248,10 @@ func (r *taskResource) Update(ctx context.Context, req resource.UpdateRequest, r
 	}
 	if model.Phase.IsUnknown() { // the plan shows that this update waits
 		model.taskObservedModel = prior.taskObservedModel
-		resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
+		resp.Diagnostics.Append(model.store(ctx, &resp.State.Raw)...)
 		resp.Diagnostics.Append(c.wait(ctx, &model)...)
 	}
-	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
+	resp.Diagnostics.Append(model.store(ctx, &resp.State.Raw)...)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, model.identity())...)
 }
 
@@ -278,7 +275,7 @@ func (m *taskModel) liveParts(ctx context.Context) []task.Object {
 // parts are the names of the task's objects besides the Job.
 func (m *taskModel) parts(a taskSpec) []task.Object {
 	t := a.Task
-	if !m.SecretsWOVersion.IsNull() {
+	if !m.defined["secrets_wo_version"].IsNull() {
 		t.SecretValues = []string{"any"} // which ones is not known, and does not matter for the Secret's name
 	}
 	return task.NamedParts(t)

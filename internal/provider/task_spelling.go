@@ -3,10 +3,8 @@ package provider
 import (
 	"context"
 
-	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
@@ -17,17 +15,17 @@ import (
 // differently.
 func (r *taskResource) respell(ctx context.Context, req *resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) diag.Diagnostics {
 	var config, state, plan taskModel
-	diags := req.Config.Get(ctx, &config)
-	diags.Append(req.Plan.Get(ctx, &plan)...)
+	diags := config.load(ctx, req.Config.Raw)
+	diags.Append(plan.load(ctx, req.Plan.Raw)...)
 	isUpdate := !req.State.Raw.IsNull()
 	if isUpdate {
-		diags.Append(req.State.Get(ctx, &state)...)
+		diags.Append(state.load(ctx, req.State.Raw)...)
 	}
 	if diags.HasError() {
 		return diags
 	}
 	plan.settle(ctx, &config, &state, r.version)
-	diags.Append(req.Plan.Set(ctx, &plan)...)
+	diags.Append(plan.store(ctx, &req.Plan.Raw)...)
 	if diags.HasError() {
 		return diags
 	}
@@ -45,7 +43,7 @@ func (r *taskResource) same(ctx context.Context) func(a, b tftypes.Value) bool {
 	kind := taskSchema(ctx)
 	of := func(raw tftypes.Value) (task.Task, bool) {
 		var model taskModel
-		if (&tfsdk.State{Schema: kind, Raw: raw}).Get(ctx, &model).HasError() {
+		if model.load(ctx, raw).HasError() {
 			return task.Task{}, false
 		}
 		a, diags := model.spec(ctx)
@@ -71,68 +69,54 @@ func (r *taskResource) same(ctx context.Context) func(a, b tftypes.Value) bool {
 // settle sets attributes that are not configured: to null if the file sets them, or to their defaults. A state that is
 // read from a cluster has no configuration, so that only its null attributes are set.
 func (m *taskModel) settle(ctx context.Context, config, prior *taskModel, version string) {
-	file, fileUnknown := task.Task{}, m.YAML.IsUnknown()
+	file, fileUnknown := task.Task{}, m.text("yaml").IsUnknown()
 	if !fileUnknown {
 		a, _ := m.spec(ctx) // a file that cannot be read is refused elsewhere
 		file = a.file
 	}
-	text := func(to *types.String, configured types.String, inFile bool, byDefault string) {
+	settle := func(attribute string, inFile bool, byDefault any) {
+		kind := taskSchema(ctx).Attributes[attribute].GetType()
 		switch {
-		case !configured.IsNull():
+		case !config.defined[attribute].IsNull():
+			return
 		case inFile:
-			*to = types.StringNull()
+			byDefault = nil
 		case fileUnknown:
-			*to = types.StringUnknown()
-		default:
-			*to = types.StringValue(byDefault)
+			byDefault = tftypes.UnknownValue
 		}
+		m.defined[attribute], _ = kind.ValueFromTerraform(ctx, tftypes.NewValue(kind.TerraformType(ctx), byDefault)) // of its type
 	}
-	text(&m.Setup, config.Setup, file.Setup != "", "")
-	text(&m.Image, config.Image, file.Image != "", task.KeepDefaultImage(prior.Image.ValueString()))
-	if config.TrainerImage.IsNull() {
-		m.TrainerImage = types.StringValue(task.KeepDefaultTrainerImage(prior.TrainerImage.ValueString(), version))
+	settle("setup", file.Setup != "", "")
+	settle("image", file.Image != "", task.KeepDefaultImage(prior.text("image").ValueString()))
+	if config.text("supervisor_image").IsNull() {
+		m.defined["supervisor_image"] = types.StringValue(task.KeepDefaultTrainerImage(prior.text("supervisor_image").ValueString(), version))
 	}
-	recovery := attributesOf(taskSchema(ctx).Attributes["recovery"].GetType())
-	switch {
-	case !config.NumNodes.IsNull():
-	case file.NumNodes > 1:
-		m.NumNodes = types.Int64Null()
-	case fileUnknown:
-		m.NumNodes = types.Int64Unknown()
-	default:
-		m.NumNodes = types.Int64Value(1)
+	nothing := map[string]tftypes.Value{}
+	recovery, _ := taskSchema(ctx).Attributes["recovery"].GetType().TerraformType(ctx).(tftypes.Object)
+	for name, kind := range recovery.AttributeTypes {
+		nothing[name] = tftypes.NewValue(kind, nil)
 	}
-	switch r := file.Recovery; {
-	case !config.Recovery.IsNull():
-	case r.MaxRestartsOnErrors != 0 || len(r.RecoverOnExitCodes) > 0:
-		m.Recovery = types.ObjectNull(recovery)
-	case fileUnknown:
-		m.Recovery = types.ObjectUnknown(recovery)
-	default:
-		nothing := map[string]attr.Value{}
-		for name, kind := range recovery {
-			nothing[name], _ = kind.ValueFromTerraform(ctx, tftypes.NewValue(kind.TerraformType(ctx), nil)) // every type has null
-		}
-		m.Recovery = types.ObjectValueMust(recovery, nothing)
-	}
-	if config.ImagePullPolicy.IsNull() {
-		m.ImagePullPolicy = m.pullPolicy(file, fileUnknown)
+	settle("num_nodes", file.NumNodes > 1, 1)
+	settle("recovery", file.Recovery.MaxRestartsOnErrors != 0 || len(file.Recovery.RecoverOnExitCodes) > 0, nothing)
+	if config.text("image_pull_policy").IsNull() {
+		m.defined["image_pull_policy"] = m.pullPolicy(file, fileUnknown)
 	}
 }
 
 // pullPolicy is Kubernetes' default for the images of the task; null where the image of a gang's supervisor has
 // another.
 func (m *taskModel) pullPolicy(file task.Task, fileUnknown bool) types.String {
-	if m.Image.IsUnknown() || m.TrainerImage.IsUnknown() || m.NumNodes.IsUnknown() || fileUnknown {
+	image, trainer, nodes := m.text("image"), m.text("supervisor_image"), valueIn[types.Int64](m.defined, "num_nodes")
+	if image.IsUnknown() || trainer.IsUnknown() || nodes.IsUnknown() || fileUnknown {
 		return types.StringUnknown()
 	}
 	t := file
-	if !m.Image.IsNull() {
-		t.Image = m.Image.ValueString()
+	if !image.IsNull() {
+		t.Image = image.ValueString()
 	}
-	if !m.NumNodes.IsNull() {
-		t.NumNodes = int(m.NumNodes.ValueInt64())
+	if !nodes.IsNull() {
+		t.NumNodes = int(nodes.ValueInt64())
 	}
-	t.TrainerImage = m.TrainerImage.ValueString()
+	t.TrainerImage = trainer.ValueString()
 	return textOrNull(string(t.Canonical().ImagePullPolicy))
 }

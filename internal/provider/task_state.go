@@ -3,7 +3,6 @@ package provider
 import (
 	"context"
 	"maps"
-	"strconv"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -11,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/task"
-	"github.com/elastic-training/terraform-provider-elastic/internal/api/task/accelerator"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 )
 
@@ -45,90 +43,32 @@ func (m *taskModel) readTask(ctx context.Context, live task.Task, imported bool)
 	w := &flattener{ctx: ctx, attributes: taskSchema(ctx).Attributes}
 	changed := func(was, is any) bool { return !equality.Semantic.DeepEqual(was, is) }
 
-	for value, of := range map[*types.String]struct{ was, is string }{
-		&m.Run: {prior.Run, live.Run}, &m.Setup: {prior.Setup, live.Setup}, &m.CPUs: {prior.CPUs, live.CPUs}, &m.Memory: {prior.Memory, live.Memory},
-		&m.ImagePullPolicy: {string(prior.ImagePullPolicy), string(live.ImagePullPolicy)}, &m.PriorityClassName: {prior.PriorityClassName, live.PriorityClassName},
-		&m.ServiceAccountName: {prior.ServiceAccountName, live.ServiceAccountName}, &m.RuntimeClassName: {prior.RuntimeClassName, live.RuntimeClassName},
-	} {
-		if of.was != of.is {
-			*value = textOrNull(of.is)
+	is := fieldsIn(&live)
+	for name, was := range fieldsIn(&prior) {
+		_, isDefined := m.defined[name]
+		unlikeItsField := name == "queue" || name == "accelerators" || name == "recovery" // below
+		if isDefined && !unlikeItsField && changed(was, is[name]) {
+			m.defined[name] = w.field(w.attributes[name], is[name])
 		}
 	}
-	queue := into[taskQueueModel](&expander{ctx: ctx}, m.Queue)
+	queue := into[taskQueueModel](&expander{ctx: ctx}, m.queue())
 	if seen := queueSeen(prior.Queue, live.Queue); seen != prior.Queue {
 		queue.Name = textOrNull(seen)
 	}
 	if live.PriorityClass != prior.PriorityClass {
 		queue.WorkloadPriorityClass = textOrNull(live.PriorityClass)
 	}
-	if !m.Queue.IsNull() || !queue.Name.IsNull() || !queue.WorkloadPriorityClass.IsNull() {
-		m.Queue = w.object("queue", queue)
-	}
-	if changed(prior.Topology, live.Topology) {
-		m.Topology = flatten[types.Object](w, "topology", live.Topology)
-	}
-	// A release of the provider may have another default; what runs keeps the image that it was made with.
-	if live.Image != prior.Image {
-		m.Image = types.StringValue(live.Image)
-	}
-	if live.TrainerImage != prior.TrainerImage {
-		m.TrainerImage = types.StringValue(live.TrainerImage)
-	}
-	if prior.NumNodes != live.NumNodes {
-		m.NumNodes = types.Int64Value(int64(live.NumNodes))
-	}
-	m.Rejoin = types.BoolValue(live.Rejoin)
-	for value, of := range map[*types.Map]struct{ was, is map[string]string }{
-		&m.Envs: {prior.Envs, live.Envs}, &m.Workdir: {prior.Workdir, live.Workdir}, &m.NodeSelector: {prior.NodeSelector, live.NodeSelector},
-	} {
-		if changed(of.was, of.is) {
-			*value = w.texts(of.is)
-		}
+	if !m.queue().IsNull() || !queue.Name.IsNull() || !queue.WorkloadPriorityClass.IsNull() {
+		m.defined["queue"] = w.object("queue", queue)
 	}
 	if prior.Ordered != live.Ordered || changed(prior.Accelerators, live.Accelerators) {
-		m.Accelerators = acceleratorsValue(live.Accelerators, live.Ordered)
-	}
-	if changed(prior.AcceleratorLabels, live.AcceleratorLabels) {
-		m.AcceleratorLabels = w.acceleratorLabels(live.AcceleratorLabels)
+		m.defined["accelerators"] = acceleratorsValue(live.Accelerators, live.Ordered)
 	}
 	if changed(prior.Recovery, live.Recovery) {
-		m.Recovery = w.recovery(live.Recovery)
-	}
-	if changed(prior.Secrets, live.Secrets) {
-		m.Secrets = flatten[types.Map](w, "secrets", live.Secrets)
+		m.defined["recovery"] = w.recovery(live.Recovery)
 	}
 	if imported {
-		m.SecretsWOVersion = types.Int64PointerValue(live.SecretsVersion)
-	}
-	if changed(prior.Volumes, live.Volumes) {
-		m.Volumes = flatten[types.List](w, "volumes", live.Volumes)
-	}
-	if changed(prior.ImagePullSecrets, live.ImagePullSecrets) {
-		m.ImagePullSecrets = w.list(types.StringType, live.ImagePullSecrets, len(live.ImagePullSecrets))
-	}
-	if changed(prior.Tolerations, live.Tolerations) {
-		m.Tolerations = flatten[types.List](w, "tolerations", live.Tolerations)
-	}
-	if changed(prior.TerminationGracePeriodSeconds, live.TerminationGracePeriodSeconds) {
-		m.TerminationGracePeriodSeconds = types.Int64PointerValue(live.TerminationGracePeriodSeconds)
-	}
-	if changed(prior.ActiveDeadlineSeconds, live.ActiveDeadlineSeconds) {
-		m.ActiveDeadlineSeconds = types.Int64PointerValue(live.ActiveDeadlineSeconds)
-	}
-	if changed(prior.SecurityContext, live.SecurityContext) {
-		m.SecurityContext = flatten[types.Object](w, "security_context", live.SecurityContext)
-	}
-	if changed(prior.InitContainers, live.InitContainers) {
-		m.InitContainers = flatten[types.List](w, "init_containers", live.InitContainers)
-	}
-	if changed(prior.TTLSecondsAfterFinished, live.TTLSecondsAfterFinished) {
-		m.TTLSecondsAfterFinished = types.Int64Null()
-		if live.TTLSecondsAfterFinished != nil {
-			m.TTLSecondsAfterFinished = types.Int64Value(int64(*live.TTLSecondsAfterFinished))
-		}
-	}
-	if string(prior.PodOverrides) != string(live.PodOverrides) {
-		m.PodOverrides = w.json(live.PodOverrides, len(live.PodOverrides) == 0)
+		m.defined["secrets_wo_version"] = types.Int64PointerValue(live.SecretsVersion)
 	}
 	diags.Append(w.diags...)
 	return diags
@@ -152,16 +92,4 @@ func (w *flattener) recovery(r task.Recovery) types.Object {
 		RecoverOnExitCodes:  w.list(types.NumberType, r.RecoverOnExitCodes, len(r.RecoverOnExitCodes)),
 	}
 	return w.object("recovery", m)
-}
-
-func (w *flattener) acceleratorLabels(table map[string]accelerator.Definition) types.Map {
-	models := map[string]acceleratorModel{}
-	for name, d := range table {
-		topologies := map[string]string{}
-		for count, topology := range d.Topologies {
-			topologies[strconv.Itoa(count)] = topology
-		}
-		models[name] = acceleratorModel{Resource: textOrNull(d.Resource), Labels: w.lists(d.Labels), Topologies: w.texts(topologies)}
-	}
-	return w.mapOf(types.ObjectType{AttrTypes: attributesOf(w.attributes["accelerator_labels"].GetType())}, models, len(models))
 }

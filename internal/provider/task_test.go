@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -113,7 +114,7 @@ func importedTask(t rapid.TB) *taskModel {
 	diags := state.SetAttribute(ctx, path.Root("name"), "low")
 	diags.Append(state.SetAttribute(ctx, path.Root("namespace"), "default")...)
 	var model taskModel
-	diags.Append(state.Get(ctx, &model)...)
+	diags.Append(model.load(ctx, state.Raw)...)
 	if diags.HasError() {
 		t.Fatal(diags)
 	}
@@ -121,14 +122,18 @@ func importedTask(t rapid.TB) *taskModel {
 }
 
 // inState is the model as the state has it.
-func inState(t rapid.TB, model *taskModel) tftypes.Value {
-	ctx := context.Background()
-	schema := taskSchema(ctx)
-	state := tfsdk.State{Schema: schema, Raw: tftypes.NewValue(schema.Type().TerraformType(ctx), nil)}
-	if diags := state.Set(ctx, model); diags.HasError() {
+func inState(t rapid.TB, model *taskModel) (raw tftypes.Value) {
+	if diags := model.store(context.Background(), &raw); diags.HasError() {
 		t.Fatal(diags)
 	}
-	return state.Raw
+	return raw
+}
+
+// another is a copy of a model.
+func another(model *taskModel) *taskModel {
+	other := *model
+	other.defined = maps.Clone(model.defined)
+	return &other
 }
 
 func TestTaskModelAndTask(t *testing.T) {
@@ -157,11 +162,11 @@ func TestTaskModelAndTask(t *testing.T) {
 			if diags := model.readTask(ctx, live, true); diags.HasError() {
 				t.Fatal(diags)
 			}
-			again := *model
+			again := another(model)
 			if diags := again.readTask(ctx, live, false); diags.HasError() {
 				t.Fatal(diags)
 			}
-			if before, after := inState(t, model), inState(t, &again); !before.Equal(after) {
+			if before, after := inState(t, model), inState(t, again); !before.Equal(after) {
 				t.Fatalf("the state was %s and is %s", before, after)
 			}
 		})
@@ -186,10 +191,10 @@ func TestTaskModelAndTask(t *testing.T) {
 func TestAttributesAndTheFileTogether(t *testing.T) {
 	ctx := t.Context()
 	model := importedTask(t)
-	model.YAML = types.StringValue("num_nodes: 2\nrun: echo\nenvs: {A: b}\nresources:\n  accelerators: T4:4\n  labels: {team: vision, kueue.x-k8s.io/queue-name: user-queue}\n")
-	model.Image = types.StringValue("debian")
-	model.Envs = types.MapValueMust(types.StringType, map[string]attr.Value{"C": types.StringValue("d")})
-	model.Queue = objectValue(map[string]attr.Value{"name": types.StringNull(), "workload_priority_class": types.StringValue("low-priority")})
+	model.defined["yaml"] = types.StringValue("num_nodes: 2\nrun: echo\nenvs: {A: b}\nresources:\n  accelerators: T4:4\n  labels: {team: vision, kueue.x-k8s.io/queue-name: user-queue}\n")
+	model.defined["image"] = types.StringValue("debian")
+	model.defined["env"] = types.MapValueMust(types.StringType, map[string]attr.Value{"C": types.StringValue("d")})
+	model.defined["queue"] = objectValue(map[string]attr.Value{"name": types.StringNull(), "workload_priority_class": types.StringValue("low-priority")})
 	a, diags := model.spec(ctx)
 	if diags.HasError() || len(a.contradicted) > 0 {
 		t.Fatal(diags, a.contradicted)
@@ -206,27 +211,43 @@ func TestAttributesAndTheFileTogether(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again := *model
+	again := another(model)
 	if diags := again.readTask(ctx, live, false); diags.HasError() {
 		t.Fatal(diags)
 	}
-	if !again.Run.IsNull() || !again.Accelerators.IsNull() || !again.NumNodes.IsNull() || !again.Queue.Equal(model.Queue) || !again.Envs.Equal(model.Envs) {
-		t.Fatalf("values of the file came into attributes: %+v", again)
+	for _, name := range []string{"run", "accelerators", "num_nodes", "queue", "env"} {
+		if !again.defined[name].Equal(model.defined[name]) {
+			t.Fatalf("a value of the file came into attribute %s: %s", name, again.defined[name])
+		}
 	}
 	// A change by another client shows in the attribute.
 	live.Queue = "another"
-	if again.readTask(ctx, live, false); !again.Queue.Attributes()["name"].Equal(types.StringValue("another")) {
-		t.Fatalf("another's queue is not seen: %s", again.Queue)
+	if again.readTask(ctx, live, false); !again.queue().Attributes()["name"].Equal(types.StringValue("another")) {
+		t.Fatalf("another's queue is not seen: %s", again.queue())
 	}
-	model.Run, model.NumNodes = types.StringValue("echo"), types.Int64Value(3)
-	model.Envs = types.MapValueMust(types.StringType, map[string]attr.Value{"A": types.StringValue("b")})
+	model.defined["run"], model.defined["num_nodes"] = types.StringValue("echo"), types.Int64Value(3)
+	model.defined["env"] = types.MapValueMust(types.StringType, map[string]attr.Value{"A": types.StringValue("b")})
 	a, _ = model.spec(ctx)
 	var overlapping []string
 	for _, at := range a.contradicted {
 		overlapping = append(overlapping, at.String())
 	}
-	if want := []string{"run", `env["A"]`, "num_nodes"}; !slices.Equal(overlapping, want) {
+	if want := []string{`env["A"]`, "num_nodes", "run"}; !slices.Equal(overlapping, want) {
 		t.Fatalf("attributes that the file sets too are %v, want %v", overlapping, want)
+	}
+}
+
+// A plan has the defaults of the attributes that the configuration omits.
+func TestTheVolumesAndThePodOfAFileAreThoseOfTheTask(t *testing.T) {
+	model := importedTask(t)
+	model.defined["yaml"] = types.StringValue("run: echo\nvolumes: {/data: records}\nconfig: {kubernetes: {pod_config: {spec: {dnsPolicy: Default}}}}\n")
+	for _, name := range []string{"volumes", "pod_overrides"} {
+		attribute := taskSchema(t.Context()).Attributes[name]
+		model.defined[name] = (&flattener{ctx: t.Context()}).value(attribute, nil)
+	}
+	a, diags := model.spec(t.Context())
+	if diags.HasError() || len(a.contradicted) > 0 || len(a.Volumes) != 1 || !strings.Contains(string(a.PodOverrides), "dnsPolicy") {
+		t.Fatalf("%v %v: volumes %v, pod %s", diags, a.contradicted, a.Volumes, a.PodOverrides)
 	}
 }
 

@@ -24,7 +24,7 @@ func (r *taskResource) ValidateConfig(ctx context.Context, req resource.Validate
 		resp.Diagnostics = withoutRepetition(ctx, taskSchema(ctx), req.Config.Raw, resp.Diagnostics)
 	}()
 	var model taskModel
-	diags := req.Config.Get(ctx, &model)
+	diags := model.load(ctx, req.Config.Raw)
 	isExample := model.exampleName()
 	a, more := model.spec(ctx)
 	diags.Append(more...)
@@ -34,14 +34,14 @@ func (r *taskResource) ValidateConfig(ctx context.Context, req resource.Validate
 		}
 		return
 	}
-	if given := model.SecretsWO; !given.IsNull() && !given.IsUnknown() && len(given.Elements()) == 0 {
+	if given := model.defined["secrets_wo"]; !absent(given) && len(keysOf(given)) == 0 {
 		resp.Diagnostics.AddAttributeError(path.Root("secrets_wo"), "No secrets", "secrets_wo is empty. Add an environment variable to it, or remove it and secrets_wo_version.")
 	}
 	for _, at := range a.contradicted {
 		resp.Diagnostics.AddAttributeError(at, "Conflicting configuration", fmt.Sprintf("%s is also set by the task file. Remove one of the two.", at))
 	}
 	known := func(p task.Problem) bool {
-		return !model.YAML.IsUnknown() && isDecided(req.Config.Raw, p.Field, isExample)
+		return !model.text("yaml").IsUnknown() && isDecided(req.Config.Raw, p.Field, isExample)
 	}
 	t, at := a.complete(r.version), attributeOrFile(req.Config.Raw)
 	appendProblems(&resp.Diagnostics, invalidTask, t.Problems(), at, known)

@@ -36,7 +36,7 @@ func (r *trainingJob) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 		req.Plan.Raw = respelled(attributes, req.Config.Raw, req.State.Raw, planned, sameTrainingJob(ctx))
 		resp.Plan.Raw = req.Plan.Raw
 	}
-	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	resp.Diagnostics.Append(plan.load(ctx, req.Plan.Raw)...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -47,13 +47,15 @@ func (r *trainingJob) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 			return
 		}
 		planned := plan.withPlannedName(req.Plan.Raw, &r.connection.names)
-		resp.Diagnostics.Append(r.checkReferences(ctx, req.State.Raw, planned, &plan, made)...)
-		resp.Diagnostics.Append(r.forecast(ctx, planned, &state, &plan, made)...)
+		if d, problems := plan.definition(ctx); !problems.HasError() { // validation has reported the problem
+			resp.Diagnostics.Append(r.checkReferences(ctx, req.State.Raw, planned, &plan, d, made)...)
+			resp.Diagnostics.Append(r.forecast(ctx, planned, &state, d, made)...)
+		}
 	}()
 	if made {
 		return
 	}
-	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	resp.Diagnostics.Append(state.load(ctx, req.State.Raw)...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -84,36 +86,49 @@ const (
 
 // replacements are all of them; the other attributes change in place.
 func replacements(queued bool) []replacement[trainingjob.Definition] {
-	all := []replacement[trainingjob.Definition]{
-		{"name", isTheJob, func(d trainingjob.Definition) any { return d.Job.Name }},
-		{"namespace", isTheJob, func(d trainingjob.Definition) any { return d.Job.Namespace }},
-		{"model", decidesResult, func(d trainingjob.Definition) any { return []string{d.ModelText, d.Job.Model.Name} }},
-		{"data", decidesResult, func(d trainingjob.Definition) any { return d.Job.Data }},
-		{"training", decidesResult, func(d trainingjob.Definition) any { return d.Job.Training }},
-		{"workers.command", decidesResult, func(d trainingjob.Definition) any { return d.Job.Command }},
-		{"workers.elastic", decidesResult, func(d trainingjob.Definition) any { return d.Job.Elastic }},
-		{"workers.processes", ofTheCommand, func(d trainingjob.Definition) any { return d.Job.Processes() }},
-		{"workers.step", ofTheCommand, func(d trainingjob.Definition) any { return d.Job.Multiple() }},
-		{"workers.restart_interval_seconds", ofTheCommand, func(d trainingjob.Definition) any { return d.Job.RestartInterval() }},
-		{"output", ofTheRun, func(d trainingjob.Definition) any { return d.Job.Output }},
-		{"checkpoint", ofItsState, func(d trainingjob.Definition) any { return d.Job.Checkpoint }},
-		{"evaluation", ofItsSteps, func(d trainingjob.Definition) any { return d.Job.Evaluation }},
-		{"image", ofTheMaster, func(d trainingjob.Definition) any { return d.Image }},
-		{"image_pull_policy", ofTheMaster, func(d trainingjob.Definition) any { return d.ImagePullPolicy }},
-		{"image_pull_secrets", ofTheMaster, func(d trainingjob.Definition) any { return d.ImagePullSecrets }},
-		{"service_account_name", ofTheMaster, func(d trainingjob.Definition) any { return d.ServiceAccountName }},
-		{"volumes", ofTheMaster, func(d trainingjob.Definition) any { return d.Volumes }},
-		{"master", ofTheMaster, func(d trainingjob.Definition) any { return d.Master }},
-		{"queue", "decides which Jobs make the pods, and which of them are admitted together", func(d trainingjob.Definition) any { return d.Queue.Classes() }},
-		{"topology", ofTheMinimum, func(d trainingjob.Definition) any { return d.Queue.Place() }},
+	type group struct {
+		why        string
+		attributes []string
 	}
-	if !queued {
-		return all
+	groups := []group{
+		{isTheJob, []string{"name", "namespace"}},
+		{decidesResult, []string{"model", "data", "training", "workers.command", "workers.elastic"}},
+		{ofTheCommand, []string{"workers.processes", "workers.step", "workers.restart_interval_seconds"}},
+		{ofTheRun, []string{"output"}},
+		{ofItsState, []string{"checkpoint"}},
+		{ofItsSteps, []string{"evaluation"}},
+		{ofTheMaster, []string{"image", "image_pull_policy", "image_pull_secrets", "service_account_name", "volumes", "master"}},
+		{"decides which Jobs make the pods, and which of them are admitted together", []string{"queue"}},
+		{ofTheMinimum, []string{"topology"}},
 	}
-	return append(all, []replacement[trainingjob.Definition]{
-		{"workers.min", ofTheMinimum, func(d trainingjob.Definition) any { return d.Min }},
-		{"workers.min_priority_class_name", ofTheMinimum, func(d trainingjob.Definition) any { return d.MinPriorityClassName }},
-	}...)
+	if queued {
+		groups = append(groups, group{ofTheMinimum, []string{"workers.min", "workers.min_priority_class_name"}})
+	}
+	var all []replacement[trainingjob.Definition]
+	for _, g := range groups {
+		for _, name := range g.attributes {
+			all = append(all, replacement[trainingjob.Definition]{name, g.why, func(d trainingjob.Definition) any { return jobValue(d, name) }})
+		}
+	}
+	return all
+}
+
+// jobValue is what a definition has for an attribute.
+func jobValue(d trainingjob.Definition, attribute string) any {
+	switch attribute {
+	case "name":
+		return d.Job.Name
+	case "namespace":
+		return d.Job.Namespace
+	case "model":
+		return []string{d.ModelText, d.Job.Model.Name}
+	case "queue":
+		return d.Queue.Classes()
+	case "topology":
+		return d.Queue.Place()
+	default:
+		return jobFields(&d)[attribute]
+	}
 }
 
 // replacing finds the attributes that replace the job. Values that mean the same, however they are written, do not;
@@ -157,7 +172,7 @@ func sameTrainingJob(ctx context.Context) func(a, b tftypes.Value) bool {
 	kind := trainingJobSchema(ctx)
 	of := func(raw tftypes.Value) (trainingjob.Definition, bool) {
 		var model trainingJobModel
-		if (&tfsdk.State{Schema: kind, Raw: raw}).Get(ctx, &model).HasError() {
+		if model.load(ctx, raw).HasError() {
 			return trainingjob.Definition{}, false
 		}
 		definition, diags := model.definition(ctx)
@@ -192,10 +207,10 @@ func lostByReplacing(state *trainingJobModel) string {
 			b.WriteString("The job has done no step yet (as of the last refresh). It is stopped, and its objects are deleted")
 		}
 	}
-	if state.Output.ValueString() == "" {
+	if state.text("output").ValueString() == "" {
 		b.WriteString(", ConfigMap " + trainingjob.ModelName(state.Name.ValueString()) + " with its model among them. The new job starts from the beginning.")
 	} else {
-		fmt.Fprintf(&b, ". Files below %s are kept. The new job starts from the beginning, unless it finds a checkpoint of the same model, data and training there.", state.Output.ValueString())
+		fmt.Fprintf(&b, ". Files below %s are kept. The new job starts from the beginning, unless it finds a checkpoint of the same model, data and training there.", state.text("output").ValueString())
 	}
 	return b.String()
 }

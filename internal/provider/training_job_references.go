@@ -16,11 +16,10 @@ import (
 // checkReferences warns about missing objects that the job needs: classes, a queue, a node that is large enough. It
 // fails a plan only where master_priority_check asks for it. If nothing is planned, it checks only the queue, which
 // others share; made is true if the job will be created, even as a replacement.
-func (r *trainingJob) checkReferences(ctx context.Context, stateRaw, planRaw tftypes.Value, plan *trainingJobModel, made bool) diag.Diagnostics {
+func (r *trainingJob) checkReferences(ctx context.Context, stateRaw, planRaw tftypes.Value, plan *trainingJobModel, d trainingjob.Definition, made bool) diag.Diagnostics {
 	var diags diag.Diagnostics
-	d, problems := plan.definition(ctx)
-	if problems.HasError() || plan.Namespace.IsUnknown() {
-		return diags // validation has reported the problem
+	if plan.Namespace.IsUnknown() {
+		return diags
 	}
 	if made {
 		diags.Append(r.connection.checkNamespace(ctx, d.Job.Namespace, "training job")...)
@@ -32,7 +31,7 @@ func (r *trainingJob) checkReferences(ctx context.Context, stateRaw, planRaw tft
 		return diags
 	}
 	diags.Append(r.checkPriorities(ctx, d, plan.MasterPriorityCheck.ValueString())...)
-	if !plan.Queue.IsUnknown() && made {
+	if !plan.at("queue").IsUnknown() && made {
 		diags.Append(r.checkDefaultQueue(ctx, d)...)
 	}
 	if d.Queue != nil {

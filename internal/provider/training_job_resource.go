@@ -6,7 +6,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	batchv1 "k8s.io/api/batch/v1"
@@ -39,9 +38,9 @@ func (r *trainingJob) Create(ctx context.Context, req resource.CreateRequest, re
 	ctx, addWarnings := collectWarnings(ctx, &resp.Diagnostics)
 	defer addWarnings()
 	var model trainingJobModel
-	resp.Diagnostics.Append(req.Plan.Get(ctx, &model)...)
-	if model.ImagePullPolicy.IsUnknown() { // as the image was
-		model.ImagePullPolicy = textOrNull(string(trainingjob.PullPolicy(model.Image.ValueString())))
+	resp.Diagnostics.Append(model.load(ctx, req.Plan.Raw)...)
+	if model.at("image_pull_policy").IsUnknown() { // as the image was
+		model.defined["image_pull_policy"] = textOrNull(string(trainingjob.PullPolicy(model.text("image").ValueString())))
 	}
 	name := model.Name.ValueString()
 	if name == "" {
@@ -79,18 +78,18 @@ func (r *trainingJob) Create(ctx context.Context, req resource.CreateRequest, re
 	model.made(job)
 	// Without the Job: it is suspended while its parts are created, which is not the meaning of phase Suspended.
 	resp.Diagnostics.Append(model.observe(ctx, observation{status: trainingjob.Status{Phase: trainingjob.PhasePending}})...)
-	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
+	resp.Diagnostics.Append(model.store(ctx, &resp.State.Raw)...)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, model.identity())...)
 
 	resp.Diagnostics.Append(c.createParts(ctx, objects, model.ref())...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if model.WaitFor.ValueString() == waitForCreated && model.Queue.IsNull() { // in a queue it starts when it is admitted
+	if model.WaitFor.ValueString() == waitForCreated && model.at("queue").IsNull() { // in a queue it starts when it is admitted
 		resp.Diagnostics.Append(c.hintAtOnce(ctx, model.ref())...)
 	}
 	resp.Diagnostics.Append(c.wait(ctx, &model)...)
-	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
+	resp.Diagnostics.Append(model.store(ctx, &resp.State.Raw)...)
 }
 
 // Read takes three requests: for the Job, its definition, and the master's report; in a queue one more for the
@@ -100,7 +99,7 @@ func (r *trainingJob) Read(ctx context.Context, req resource.ReadRequest, resp *
 	ctx, cancel := context.WithTimeout(ctx, jobReadTimeout)
 	defer cancel()
 	var model trainingJobModel
-	resp.Diagnostics.Append(req.State.Get(ctx, &model)...)
+	resp.Diagnostics.Append(model.load(ctx, req.State.Raw)...)
 	client, diags := r.connection.cluster()
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
@@ -121,10 +120,10 @@ func (r *trainingJob) Read(ctx context.Context, req resource.ReadRequest, resp *
 			return made.madeOf(ctx, job)
 		})
 		resp.Diagnostics.Append(diags...)
-		if model.ImagePullPolicy.IsNull() {
-			model.ImagePullPolicy = textOrNull(string(trainingjob.PullPolicy(model.Image.ValueString())))
+		if model.at("image_pull_policy").IsNull() {
+			model.defined["image_pull_policy"] = textOrNull(string(trainingjob.PullPolicy(model.text("image").ValueString())))
 		}
-		resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
+		resp.Diagnostics.Append(model.store(ctx, &resp.State.Raw)...)
 		resp.State.Raw = withDefaults(ctx, trainingJobSchema(ctx).Attributes, resp.State.Raw)
 		if model.hasNotStarted() {
 			resp.Diagnostics.Append(newTrainingJobCluster(client, model.subject()).hint(ctx, model.ref())...)
@@ -142,12 +141,11 @@ func checkTrainingJob(ctx context.Context, client *cluster.Client, req resource.
 	live.ActiveDeadlineSeconds = job.Spec.ActiveDeadlineSeconds
 	return trainingJobDrift(ctx).check(ctx, client, req, job, configMap, func(from tftypes.Value) (values, diag.Diagnostics) {
 		var m trainingJobModel
-		seen := tfsdk.State{Schema: req.State.Schema, Raw: from}
-		diags := seen.Get(ctx, &m)
+		diags := m.load(ctx, from)
 		diags.Append(m.readMetadata(client, job, trainingjob.ReservedLabel)...)
 		diags.Append(m.readDefinition(ctx, live)...)
-		diags.Append(seen.Set(ctx, &m)...)
-		return valuesOf(seen.Raw), diags
+		diags.Append(m.store(ctx, &from)...)
+		return valuesOf(from), diags
 	})
 }
 
@@ -238,8 +236,8 @@ func (r *trainingJob) Update(ctx context.Context, req resource.UpdateRequest, re
 	ctx, addWarnings := collectWarnings(ctx, &resp.Diagnostics)
 	defer addWarnings()
 	var model, prior trainingJobModel
-	resp.Diagnostics.Append(req.Plan.Get(ctx, &model)...)
-	resp.Diagnostics.Append(req.State.Get(ctx, &prior)...)
+	resp.Diagnostics.Append(model.load(ctx, req.Plan.Raw)...)
+	resp.Diagnostics.Append(prior.load(ctx, req.State.Raw)...)
 	definition, diags := model.definition(ctx)
 	resp.Diagnostics.Append(diags...)
 	appendProblems(&resp.Diagnostics, invalidTrainingJob, definition.Problems(), pathOf, anyProblem)
@@ -269,10 +267,10 @@ func (r *trainingJob) Update(ctx context.Context, req resource.UpdateRequest, re
 	}
 	if model.Phase.IsUnknown() { // the plan shows that this update waits
 		model.observedModel = prior.observedModel
-		resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
+		resp.Diagnostics.Append(model.store(ctx, &resp.State.Raw)...)
 		resp.Diagnostics.Append(c.wait(ctx, &model)...)
 	}
-	resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
+	resp.Diagnostics.Append(model.store(ctx, &resp.State.Raw)...)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, model.identity())...)
 }
 
@@ -280,11 +278,11 @@ func (r *trainingJob) Update(ctx context.Context, req resource.UpdateRequest, re
 func (r *trainingJob) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var model trainingJobModel
 	r.delete(ctx, req, resp, &model, &model.jobModel, func(ctx context.Context, client *cluster.Client) diag.Diagnostics {
-		return newTrainingJobCluster(client, model.subject()).delete(ctx, model.ref(), model.parts(), !model.Queue.IsNull())
+		return newTrainingJobCluster(client, model.subject()).delete(ctx, model.ref(), model.parts(), !model.at("queue").IsNull())
 	})
 }
 
 // parts are the names of the job's objects besides the Job.
 func (m *trainingJobModel) parts() []trainingjob.Object {
-	return trainingjob.NamedParts(m.ref(), m.ServiceAccountName.ValueString() == "", !m.Queue.IsNull())
+	return trainingjob.NamedParts(m.ref(), m.text("service_account_name").ValueString() == "", !m.at("queue").IsNull())
 }

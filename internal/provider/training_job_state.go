@@ -2,7 +2,9 @@ package provider
 
 import (
 	"context"
+	"strings"
 
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	batchv1 "k8s.io/api/batch/v1"
@@ -109,91 +111,48 @@ func isInactive(w *kueue.Workload) bool { return workloadStatusOf(w).phase == wo
 func (m *trainingJobModel) readDefinition(ctx context.Context, live trainingjob.Definition) diag.Diagnostics {
 	prior, diags := m.definition(ctx)
 	w := &flattener{ctx: ctx, attributes: trainingJobSchema(ctx).Attributes}
-	changed := func(was, is any, isUnset bool) bool { return isUnset || !equality.Semantic.DeepEqual(was, is) }
-
-	modelOf := func(d trainingjob.Definition) any { return []string{d.ModelText, d.Job.Model.Name} }
-	if changed(modelOf(prior), modelOf(live), false) {
-		m.Model = types.ObjectNull(attributesOf(w.attributes["model"].GetType()))
-		if live.ModelText != "" || live.Job.Model.Name != "" {
-			m.Model = w.object("model", trainedModel{File: textOrNull(live.ModelText), Name: textOrNull(live.Job.Model.Name)})
-		}
+	was, is := jobFields(&prior), jobFields(&live)
+	was["queue"], is["queue"] = prior.Queue.Classes(), live.Queue.Classes()
+	was["topology"], is["topology"] = prior.Queue.Place(), live.Queue.Place()
+	changed := map[string]bool{"workers": m.at("workers").IsNull()}
+	for name := range is {
+		attribute, _, _ := strings.Cut(name, ".")
+		changed[attribute] = changed[attribute] || !equality.Semantic.DeepEqual(was[name], is[name])
 	}
-	if changed(prior.Job.Data, live.Job.Data, false) {
-		m.Data = types.ObjectNull(attributesOf(w.attributes["data"].GetType())) // for a command that has its own
-		if live.Job.Data != (trainingjob.Data{}) {
-			m.Data = flatten[types.Object](w, "data", live.Job.Data)
-		}
-	}
-	if changed(prior.Job.Training, live.Job.Training, false) {
-		m.Training = types.ObjectNull(attributesOf(w.attributes["training"].GetType()))
-		if live.Job.Training != (trainingjob.Training{}) {
-			m.Training = flatten[types.Object](w, "training", live.Job.Training)
-		}
-	}
-	if changed(prior.Master, live.Master, false) {
-		m.Master = w.pod("master", live.Master, nil)
-	}
-	workersOf := func(d trainingjob.Definition) any {
-		return []any{d.Min, d.Max, d.MinPriorityClassName, d.Job.Command, d.Job.Elastic, d.Job.Restart, d.Job.ProcessesPerWorker, d.Job.Step, d.Workers}
-	}
-	if changed(workersOf(prior), workersOf(live), m.Workers.IsNull()) {
-		m.Workers = w.pod("workers", live.Workers, w.objectOf(withoutPod(attributesOf(w.attributes["workers"].GetType())), workersModel{
-			Min: types.Int64Value(int64(live.Min)), Max: types.Int64Value(int64(live.Max)),
-			MinPriorityClassName: textOrNull(live.MinPriorityClassName),
-			Command:              w.list(types.StringType, live.Job.Command, len(live.Job.Command)), Elastic: textOrNull(live.Job.Elastic),
-			Processes: processesOf(live), Step: countOrNull(int64(live.Job.Step)), RestartInterval: restartIntervalOf(live.Job),
-		}).Attributes())
-	}
-	if changed(prior.Queue.Place(), live.Queue.Place(), false) {
-		m.Topology = flatten[types.Object](w, "topology", live.Queue.Place())
-	}
-	if changed(prior.Queue.Classes(), live.Queue.Classes(), false) {
-		m.Queue = flatten[types.Object](w, "queue", live.Queue)
-	}
-	if changed(prior.Job.Checkpoint, live.Job.Checkpoint, false) {
-		m.Checkpoint = flatten[types.Object](w, "checkpoint", live.Job.Checkpoint)
-	}
-	if changed(prior.Job.Evaluation, live.Job.Evaluation, false) {
-		m.Evaluation = flatten[types.Object](w, "evaluation", live.Job.Evaluation)
-	}
-	if changed(prior.ActiveDeadlineSeconds, live.ActiveDeadlineSeconds, false) {
-		m.ActiveDeadlineSeconds = types.Int64PointerValue(live.ActiveDeadlineSeconds)
-	}
-	if changed(prior.Volumes, live.Volumes, false) {
-		m.Volumes = flatten[types.List](w, "volumes", live.Volumes)
-	}
-	if changed(prior.ImagePullSecrets, live.ImagePullSecrets, false) {
-		m.ImagePullSecrets = w.list(types.StringType, live.ImagePullSecrets, len(live.ImagePullSecrets))
-	}
-	for value, is := range map[*types.String]string{
-		&m.Image: live.Image, &m.ImagePullPolicy: string(live.ImagePullPolicy), &m.ServiceAccountName: live.ServiceAccountName, &m.Output: live.Job.Output,
-	} {
-		if value.ValueString() != is {
-			*value = textOrNull(is)
+	live.Job.ProcessesPerWorker = processesOf(live)
+	for attribute, differs := range changed {
+		if differs {
+			m.defined[attribute] = w.ofJob(attribute, is)
 		}
 	}
 	diags.Append(w.diags...)
 	return diags
 }
 
-// processesOf is null where it is as it is without being set.
-func processesOf(d trainingjob.Definition) types.Int64 {
+// ofJob is the value of an attribute for the fields of a definition; those of attributes in it are by "workers.min".
+func (w *flattener) ofJob(attribute string, fields map[string]any) attr.Value {
+	own, isSet := map[string]attr.Value{}, false
+	for name, field := range fields {
+		if inner, isInner := strings.CutPrefix(name, attribute+"."); isInner {
+			own[inner] = w.field(attributesWithin(w.attributes[attribute])[inner], field)
+			isSet = isSet || !own[inner].IsNull()
+		}
+	}
+	settings, isPod := fields[attribute].(*trainingjob.PodSettings)
+	switch {
+	case isPod:
+		return w.pod(attribute, *settings, own)
+	case isSet:
+		return types.ObjectValueMust(attributesOf(w.attributes[attribute].GetType()), own)
+	default:
+		return w.field(w.attributes[attribute], fields[attribute])
+	}
+}
+
+// processesOf is 0 where it is as it is without being set.
+func processesOf(d trainingjob.Definition) int {
 	if n := d.Job.Processes(); d.Job.OwnGroup() && n != max(1, trainingjob.Accelerators(d.Workers.Resources)) {
-		return types.Int64Value(int64(n))
+		return n
 	}
-	return types.Int64Null()
-}
-
-func restartIntervalOf(j trainingjob.Job) types.Int64 {
-	if j.Restart == nil {
-		return types.Int64Null()
-	}
-	return countOrNull(j.Restart.IntervalSeconds)
-}
-
-func countOrNull(n int64) types.Int64 {
-	if n == 0 {
-		return types.Int64Null()
-	}
-	return types.Int64Value(n)
+	return 0
 }

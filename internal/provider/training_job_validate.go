@@ -23,7 +23,7 @@ func (r *trainingJob) ValidateConfig(ctx context.Context, req resource.ValidateC
 		resp.Diagnostics = withoutRepetition(ctx, trainingJobSchema(ctx), req.Config.Raw, resp.Diagnostics)
 	}()
 	var model trainingJobModel
-	diags := req.Config.Get(ctx, &model)
+	diags := model.load(ctx, req.Config.Raw)
 	isExample := model.exampleName()
 	definition, more := model.definition(ctx)
 	diags.Append(more...)
@@ -33,7 +33,7 @@ func (r *trainingJob) ValidateConfig(ctx context.Context, req resource.ValidateC
 		}
 		return
 	}
-	resp.Diagnostics.Append(checkTopologyQueue(model.Topology, model.Queue)...)
+	resp.Diagnostics.Append(checkTopologyQueue(model.at("topology"), model.at("queue"))...)
 	known := func(p trainingjob.Problem) bool {
 		if p.Field == "model" || p.Field == "data" || p.Field == "training" { // whether they are required depends on the mode
 			if !isKnown(req.Config.Raw, "workers.elastic") || !isKnown(req.Config.Raw, "workers.command") {

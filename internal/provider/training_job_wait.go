@@ -20,14 +20,9 @@ import (
 
 // wait waits for the goal of wait_for, and copies what the master has reported.
 func (c *trainingJobCluster) wait(ctx context.Context, model *trainingJobModel) diag.Diagnostics {
-	d, diags := model.definition(ctx)
-	queue := ""
-	if d.Queue != nil {
-		queue = d.Queue.Name
-	}
 	var seen observation
-	return append(diags, c.jobCluster.wait(ctx, &model.jobModel, jobWait{
-		queue: queue,
+	return c.jobCluster.wait(ctx, &model.jobModel, jobWait{
+		queue: model.text("queue.name").ValueString(),
 		follow: func(ctx context.Context, ref trainingjob.JobRef, goal string) (err error) {
 			seen, err = c.follow(ctx, ref, goal)
 			return err
@@ -41,7 +36,7 @@ func (c *trainingJobCluster) wait(ctx context.Context, model *trainingJobModel) 
 			}
 			return c.situation(ctx, model.ref(), seen)
 		},
-	})...)
+	})
 }
 
 // reached reports whether a wait for goal is over. A status alone may be old: its Job may have been suspended since, or

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/task/gang"
+	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 )
 
 // Keys of ConfigMap NAME-task. The workdir's files are file-0, file-1 and so on, in order of their paths.
@@ -225,7 +226,7 @@ func (t Task) configData() (map[string]string, error) {
 }
 
 func (t Task) meta(name string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Name: name, Namespace: t.Namespace, Labels: merge(t.Labels, objectLabels(t.Name)), Annotations: maps.Clone(t.Annotations)}
+	return metav1.ObjectMeta{Name: name, Namespace: t.Namespace, Labels: trainingjob.Merge(t.Labels, objectLabels(t.Name)), Annotations: maps.Clone(t.Annotations)}
 }
 
 func typeMeta(apiVersion, kind string) metav1.TypeMeta {

@@ -54,7 +54,7 @@ func (t Task) podTemplate(flavors []map[string]string) (corev1.PodTemplateSpec, 
 	}
 	grace := t.gracePeriodSeconds()
 	template := corev1.PodTemplateSpec{
-		ObjectMeta: metav1.ObjectMeta{Labels: merge(t.Labels, objectLabels(t.Name)), Annotations: maps.Clone(t.Annotations)},
+		ObjectMeta: metav1.ObjectMeta{Labels: trainingjob.Merge(t.Labels, objectLabels(t.Name)), Annotations: maps.Clone(t.Annotations)},
 		Spec: corev1.PodSpec{
 			RestartPolicy:                 corev1.RestartPolicyNever,
 			TerminationGracePeriodSeconds: &grace,
@@ -68,7 +68,7 @@ func (t Task) podTemplate(flavors []map[string]string) (corev1.PodTemplateSpec, 
 		},
 	}
 	if t.Topology != nil {
-		template.Annotations = merge(template.Annotations, t.Topology.Annotations())
+		template.Annotations = trainingjob.Merge(template.Annotations, t.Topology.Annotations())
 	}
 	spec := &template.Spec
 	if t.RuntimeClassName != "" {
@@ -302,14 +302,4 @@ func objectLabels(name string) map[string]string {
 		"app.kubernetes.io/part-of":    "elastic-training",
 		"app.kubernetes.io/managed-by": "terraform-provider-elastic",
 	}
-}
-
-// merge is a copy of base with over on top.
-func merge(base, over map[string]string) map[string]string {
-	out := maps.Clone(base)
-	if out == nil {
-		out = make(map[string]string, len(over))
-	}
-	maps.Copy(out, over)
-	return out
 }

@@ -35,7 +35,7 @@ func (d Definition) addScript(t *corev1.PodTemplateSpec) {
 	script := master.DeepCopy()
 	script.Name, script.Args, script.Ports = scriptContainer, []string{"script", "--shared", ScriptSharedDir}, nil
 	script.RestartPolicy = new(corev1.ContainerRestartPolicyAlways)
-	script.Env = env(merge(map[string]string{"HOME": scratchDir, "TMPDIR": scratchDir}, d.Master.Env)) // frameworks keep caches there
+	script.Env = env(Merge(map[string]string{"HOME": scratchDir, "TMPDIR": scratchDir}, d.Master.Env)) // frameworks keep caches there
 	script.VolumeMounts = append(d.scriptMounts(),
 		corev1.VolumeMount{Name: scriptVolume, MountPath: ScriptSharedDir, ReadOnly: true},
 		corev1.VolumeMount{Name: scratchVolume, MountPath: scratchDir},

@@ -250,7 +250,7 @@ func (d Definition) meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Name:        name,
 		Namespace:   d.Job.Namespace,
-		Labels:      merge(d.Labels, objectLabels(d.Job.Name)),
+		Labels:      Merge(d.Labels, objectLabels(d.Job.Name)),
 		Annotations: maps.Clone(d.Annotations),
 	}
 }
@@ -269,6 +269,6 @@ func OwnedBy(o metav1.Object, job JobRef) bool {
 func (j JobRef) Own(objects []Object) {
 	for _, o := range objects {
 		o.SetOwnerReferences([]metav1.OwnerReference{j.OwnerReference()})
-		o.SetLabels(merge(o.GetLabels(), map[string]string{LabelJobUID: string(j.UID)}))
+		o.SetLabels(Merge(o.GetLabels(), map[string]string{LabelJobUID: string(j.UID)}))
 	}
 }

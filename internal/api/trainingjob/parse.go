@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -53,25 +54,13 @@ func ParseDefinition(cm *corev1.ConfigMap) (Definition, error) {
 // withEdits takes over what differs between the template that the settings make and the one that is there. What is
 // equal stays as the user wrote it, who may have said it by pod_overrides.
 func (s PodSettings) withEdits(written, live PodSettings) PodSettings {
-	takeEdit(&s.PriorityClassName, written.PriorityClassName, live.PriorityClassName)
-	takeEdit(&s.Resources, written.Resources, live.Resources)
-	takeEdit(&s.NodeSelector, written.NodeSelector, live.NodeSelector)
-	takeEdit(&s.Tolerations, written.Tolerations, live.Tolerations)
-	takeEdit(&s.Affinity, written.Affinity, live.Affinity)
-	takeEdit(&s.Env, written.Env, live.Env)
-	takeEdit(&s.Labels, written.Labels, live.Labels)
-	takeEdit(&s.Annotations, written.Annotations, live.Annotations)
-	takeEdit(&s.TerminationGracePeriodSeconds, written.TerminationGracePeriodSeconds, live.TerminationGracePeriodSeconds)
-	takeEdit(&s.RuntimeClassName, written.RuntimeClassName, live.RuntimeClassName)
-	takeEdit(&s.SecurityContext, written.SecurityContext, live.SecurityContext)
-	takeEdit(&s.InitContainers, written.InitContainers, live.InitContainers)
-	return s
-}
-
-func takeEdit[T any](field *T, written, live T) {
-	if !equality.Semantic.DeepEqual(written, live) {
-		*field = live
+	fields, was, is := reflect.ValueOf(&s).Elem(), reflect.ValueOf(written), reflect.ValueOf(live)
+	for i := range fields.NumField() {
+		if !equality.Semantic.DeepEqual(was.Field(i).Interface(), is.Field(i).Interface()) {
+			fields.Field(i).Set(is.Field(i))
+		}
 	}
+	return s
 }
 
 // settingsOf are the settings that a template shows, without what every pod of a job has.

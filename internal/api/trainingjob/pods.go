@@ -101,14 +101,14 @@ func (d Definition) podTemplate(role string, s PodSettings) corev1.PodTemplateSp
 	}
 	volumes, mounts := d.volumes(role)
 	if len(d.Job.Command) > 0 && role == RoleWorker {
-		s.Env = merge(map[string]string{"HOME": scratchDir, "TMPDIR": scratchDir}, s.Env) // frameworks keep caches there
+		s.Env = Merge(map[string]string{"HOME": scratchDir, "TMPDIR": scratchDir}, s.Env) // frameworks keep caches there
 		volumes = append(volumes, emptyVolume(scratchVolume))
 		mounts = append(mounts, corev1.VolumeMount{Name: scratchVolume, MountPath: scratchDir})
 	}
 
 	t := corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{
-			Labels:      merge(s.Labels, podLabels(d.Job.Name, role)),
+			Labels:      Merge(s.Labels, podLabels(d.Job.Name, role)),
 			Annotations: maps.Clone(s.Annotations),
 		},
 		Spec: corev1.PodSpec{
@@ -161,7 +161,7 @@ func (d Definition) podTemplate(role string, s PodSettings) corev1.PodTemplateSp
 
 // podLabels are the labels by which people and the provider find a job's pods.
 func podLabels(job, role string) map[string]string {
-	return merge(objectLabels(job), map[string]string{LabelRole: role, "app.kubernetes.io/component": role})
+	return Merge(objectLabels(job), map[string]string{LabelRole: role, "app.kubernetes.io/component": role})
 }
 
 // objectLabels are on every object of a job: the tutorial's two, and the recommended ones.
@@ -346,8 +346,8 @@ func checkTemplate(ours, t corev1.PodTemplateSpec, role string) error {
 	return checkScript(ours, t)
 }
 
-// merge is a copy of base with over on top.
-func merge(base, over map[string]string) map[string]string {
+// Merge is a copy of base with over on top.
+func Merge(base, over map[string]string) map[string]string {
 	out := maps.Clone(base)
 	if out == nil {
 		out = make(map[string]string, len(over))

@@ -81,9 +81,9 @@ func (q Queue) labels(class string) map[string]string {
 
 // addToGroup makes the pods of a template members of the group of the master and the minimum workers.
 func (q Queue) addToGroup(t *corev1.PodTemplateSpec, group string, members int) {
-	t.Labels = merge(t.Labels, q.labels(q.MinClass()))
+	t.Labels = Merge(t.Labels, q.labels(q.MinClass()))
 	t.Labels[podconstants.GroupNameLabel] = group
-	t.Annotations = merge(t.Annotations, map[string]string{podconstants.GroupTotalCountAnnotation: strconv.Itoa(members)})
+	t.Annotations = Merge(t.Annotations, map[string]string{podconstants.GroupTotalCountAnnotation: strconv.Itoa(members)})
 }
 
 // MinJobName is the name of the Job that runs the first workers of a job under a queue.

@@ -73,11 +73,11 @@ func (t *Topology) joinsMaster() bool {
 func (t *Topology) OfCore(role string) map[string]string {
 	switch {
 	case t.joinsMaster():
-		return merge(t.Annotations(), map[string]string{podSetGroup: coreGroup})
+		return Merge(t.Annotations(), map[string]string{podSetGroup: coreGroup})
 	case t != nil && role == RoleMaster:
 		return anyPlace.Annotations()
 	case t != nil && t.SliceRequired != "": // workers of successive numbers are one slice
-		return merge(t.Annotations(), map[string]string{podIndexLabel: completionIndex})
+		return Merge(t.Annotations(), map[string]string{podIndexLabel: completionIndex})
 	default:
 		return t.Annotations()
 	}
@@ -96,7 +96,7 @@ func withRequest(annotations, request map[string]string) map[string]string {
 	if len(request) == 0 {
 		return annotations
 	}
-	return merge(annotations, request)
+	return Merge(annotations, request)
 }
 
 // topologyAnnotations are all that make a request.

@@ -46,7 +46,7 @@ func WorkerPod(w Workers, job JobRef, id int, minimum bool, masterAddress string
 		delete(pod.Labels, key)
 	}
 	if q := w.Queue; q != nil {
-		pod.Labels = merge(pod.Labels, q.labels(q.PriorityClass))
+		pod.Labels = Merge(pod.Labels, q.labels(q.PriorityClass))
 		if minimum {
 			pod.Annotations = withRequest(pod.Annotations, q.Topology.OfCore(RoleWorker))
 		} else {
