@@ -35,7 +35,10 @@ interpreters() {
     for name in $PYTORCH; do
       if [ -x "$name/usr/bin/python3" ]; then name=$(of_folder "$name"); fi
       path=$(command -v "$name") && has_torch "$path" || { echo "test-pytorch.sh: $name cannot import torch" >&2; return 1; }
-      same_root "$path" || { echo "test-pytorch.sh: $name has a root directory of its own, without pods' volumes: name that folder" >&2; return 1; }
+      if ! same_root "$path"; then
+        echo "test-pytorch.sh: $name has a root directory of its own, without pods' volumes: name that folder" >&2
+        return 1
+      fi
       echo "$path"
     done
     return
