@@ -49,7 +49,7 @@ func lostCollectives(t *testing.T, processes int, killed func(j *job) int) {
 	d.Job.Name, d.Job.Command, d.Job.Elastic = "collectives", []string{python}, trainingjob.ElasticCollectives
 	d.Job.Data = trainingjob.Data{Training: "indices://numbers?records=320", Format: "recordio", Codec: "bytes", RecordsPerTask: 32}
 	d.Job.Training = trainingjob.Training{Epochs: 8, MinibatchSize: 8, GradsToWait: 4, Seed: 1}
-	d.Job.Output, d.Job.ProcessesPerWorker = "/mnt/output", processes // where an interpreter with a root of its own looks, too
+	d.Job.Output, d.Job.ProcessesPerWorker = "/output", processes
 	d.Job.Namespace = cluster.Namespace(t)
 	enforce(t, d.Job.Namespace, "privileged") // a host path
 	d.Volumes = []trainingjob.Volume{{Name: "output", MountPath: d.Job.Output, HostPath: output, Mount: trainingjob.MountWorkers}}

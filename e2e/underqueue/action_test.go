@@ -13,6 +13,7 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/e2e/providertest"
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 )
 
 // acting carries out actions on a place's job and queue, and looks at what they did: by `apply -invoke` where the
@@ -78,9 +79,10 @@ func (a acting) running() (n int) {
 	return n
 }
 
+// await waits for what a job's work brings about, which takes its workers many steps, and many seconds to start.
 func (a acting) await(what string, ok func() bool) {
 	a.Helper()
-	a.place.await(what, func(ctx context.Context) (string, bool, error) {
+	a.awaitWithin(patience.Long, what, func(ctx context.Context) (string, bool, error) {
 		if ok() {
 			return "", true, nil
 		}

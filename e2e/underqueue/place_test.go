@@ -158,7 +158,12 @@ func (p place) nothingLeft() {
 // await polls until ok, and fails with what it saw last. It works in a test's cleanup too.
 func (p place) await(what string, ok func(context.Context) (string, bool, error)) {
 	p.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.Context()), patience.Medium)
+	p.awaitWithin(patience.Medium, what, ok)
+}
+
+func (p place) awaitWithin(limit time.Duration, what string, ok func(context.Context) (string, bool, error)) {
+	p.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.Context()), limit)
 	defer cancel()
 	err := await.Until(ctx, what, 50*time.Millisecond, func(ctx context.Context) error {
 		seen, done, err := ok(ctx)

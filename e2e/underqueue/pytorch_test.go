@@ -58,7 +58,7 @@ func TestAnUrgentTaskTakesTheBurstWorkersOfAPyTorchJobAndGivesThemBack(t *testin
     restart_interval_seconds = 5
     max                      = 3
     resources                = { requests = { cpu = "1", memory = "64Mi" } }
-  }`, copied(t, filepath.Join(root, "examples/pytorch/ddp.py"), directory), directory, python)
+  }`, filepath.Join(root, "examples/pytorch/ddp.py"), directory, python)
 			},
 			trains: func(directory string) bool {
 				_, err := os.Stat(filepath.Join(directory, "checkpoint.pt"))
@@ -173,7 +173,7 @@ func library(t *testing.T, python, script, checkpoint string) pyTorchScript {
     restart_interval_seconds = 5
     max                      = 3
     resources                = { requests = { cpu = "1", memory = "64Mi" } }
-  }`, copied(t, script, directory), directory, python, epochs)
+  }`, script, directory, python, epochs)
 		},
 		trains: func(directory string) bool {
 			found, _ := filepath.Glob(filepath.Join(directory, checkpoint))
@@ -181,20 +181,6 @@ func library(t *testing.T, python, script, checkpoint string) pyTorchScript {
 		},
 		result: func(t *testing.T, directory string) { continued(t, directory, epochs*stepsPerEpoch) },
 	}
-}
-
-// copied returns the path of a copy of a script: an interpreter with a root of its own sees the directory, and not all others.
-func copied(t *testing.T, script, directory string) string {
-	t.Helper()
-	text, err := os.ReadFile(script)
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(directory, filepath.Base(script))
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
 }
 
 // continued checks that a script was started on one and on three workers, each time at a step that it had saved, and that
