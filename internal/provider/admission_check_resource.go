@@ -22,10 +22,10 @@ func newAdmissionCheck() func() resource.Resource {
 		in: func(client *cluster.Client, _ string) cluster.Resource[*kueue.AdmissionCheck] {
 			return client.Kueue().AdmissionChecks()
 		},
-		madeAnew: "in between, queues with this check were inactive",
-		problems: validation.ValidateAdmissionCheck,
-		changes:  validation.ValidateAdmissionCheckUpdate,
-		active:   func(check *kueue.AdmissionCheck) *metav1.Condition { return conditionActive(check.Status.Conditions) },
+		afterRecreation: "in between, queues with this check were inactive",
+		problems:        validation.ValidateAdmissionCheck,
+		changes:         validation.ValidateAdmissionCheckUpdate,
+		active:          func(check *kueue.AdmissionCheck) *metav1.Condition { return conditionActive(check.Status.Conditions) },
 		watch: func(ctx context.Context, client *cluster.Client, _, name string, done func([]*kueue.AdmissionCheck) (bool, error)) error {
 			return cluster.WaitFor(ctx, client, client.Kueue().AdmissionChecks(), cluster.Named(name), done)
 		},

@@ -22,7 +22,7 @@ func newCohort() func() resource.Resource {
 		in: func(client *cluster.Client, _ string) cluster.Resource[*kueue.Cohort] {
 			return client.Kueue().Cohorts()
 		},
-		madeAnew:          "in between, its queues were without its quota and limits",
+		afterRecreation:   "in between, its queues were without its quota and limits",
 		problems:          validation.ValidateCohort,
 		changes:           validation.ValidateCohortUpdate,
 		concerns:          func(at string) []string { return quotaConcerns(at, "parent_name") },

@@ -28,10 +28,10 @@ func newLocalQueue() func() resource.Resource {
 		in: func(client *cluster.Client, namespace string) cluster.Resource[*kueue.LocalQueue] {
 			return client.Kueue().LocalQueues(namespace)
 		},
-		madeAnew: "its pending workloads were queued again",
-		problems: validation.ValidateLocalQueue,
-		changes:  validation.ValidateLocalQueueUpdate,
-		active:   func(queue *kueue.LocalQueue) *metav1.Condition { return conditionActive(queue.Status.Conditions) },
+		afterRecreation: "its pending workloads were queued again",
+		problems:        validation.ValidateLocalQueue,
+		changes:         validation.ValidateLocalQueueUpdate,
+		active:          func(queue *kueue.LocalQueue) *metav1.Condition { return conditionActive(queue.Status.Conditions) },
 		watch: func(ctx context.Context, client *cluster.Client, namespace, name string, done func([]*kueue.LocalQueue) (bool, error)) error {
 			return cluster.WaitFor(ctx, client, client.Kueue().LocalQueues(namespace), cluster.Named(name), done)
 		},

@@ -25,7 +25,7 @@ func newResourceFlavor() func() resource.Resource {
 		in: func(client *cluster.Client, _ string) cluster.Resource[*kueue.ResourceFlavor] {
 			return client.Kueue().ResourceFlavors()
 		},
-		madeAnew:          "admitted workloads stay where they are",
+		afterRecreation:   "admitted workloads stay where they are",
 		problems:          validation.ValidateResourceFlavor,
 		changes:           validation.ValidateResourceFlavorUpdate,
 		plannedAttributes: noAttributes[*kueue.ResourceFlavor],

@@ -22,7 +22,7 @@ func newTopology() func() resource.Resource {
 		in: func(client *cluster.Client, _ string) cluster.Resource[*kueue.Topology] {
 			return client.Kueue().Topologies()
 		},
-		madeAnew:          "workloads that were placed by it stay on their nodes",
+		afterRecreation:   "workloads that were placed by it stay on their nodes",
 		problems:          validation.ValidateTopology,
 		changes:           validation.ValidateTopologyUpdate,
 		plannedAttributes: noAttributes[*kueue.Topology],
