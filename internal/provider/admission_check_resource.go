@@ -16,7 +16,7 @@ import (
 // newAdmissionCheck is elastic_admission_check.
 func newAdmissionCheck() func() resource.Resource {
 	return newObject(&kind[*kueue.AdmissionCheck]{
-		name: "admission_check", title: string(anAdmissionCheck), apiVersion: kueue.SchemeGroupVersion.String(), below: "spec",
+		name: "admission_check", title: string(anAdmissionCheck), apiVersion: kueue.SchemeGroupVersion.String(), parentField: "spec",
 		attributes: admissionCheckSchema,
 		empty:      func() *kueue.AdmissionCheck { return &kueue.AdmissionCheck{} },
 		in: func(client *cluster.Client, _ string) cluster.Resource[*kueue.AdmissionCheck] {

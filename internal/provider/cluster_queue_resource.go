@@ -19,7 +19,7 @@ import (
 // newClusterQueue is elastic_cluster_queue.
 func newClusterQueue() func() resource.Resource {
 	return newObject(&kind[*kueue.ClusterQueue]{
-		name: "cluster_queue", title: string(aClusterQueue), apiVersion: kueue.SchemeGroupVersion.String(), below: "spec",
+		name: "cluster_queue", title: string(aClusterQueue), apiVersion: kueue.SchemeGroupVersion.String(), parentField: "spec",
 		attributes: clusterQueueSchema,
 		empty:      func() *kueue.ClusterQueue { return &kueue.ClusterQueue{} },
 		in: func(client *cluster.Client, _ string) cluster.Resource[*kueue.ClusterQueue] {

@@ -16,7 +16,7 @@ import (
 // newCohort is elastic_cohort.
 func newCohort() func() resource.Resource {
 	return newObject(&kind[*kueue.Cohort]{
-		name: "cohort", title: string(aCohort), apiVersion: kueue.SchemeGroupVersion.String(), below: "spec",
+		name: "cohort", title: string(aCohort), apiVersion: kueue.SchemeGroupVersion.String(), parentField: "spec",
 		attributes: cohortSchema,
 		empty:      func() *kueue.Cohort { return &kueue.Cohort{} },
 		in: func(client *cluster.Client, _ string) cluster.Resource[*kueue.Cohort] {

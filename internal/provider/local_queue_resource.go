@@ -22,7 +22,7 @@ import (
 // newLocalQueue is elastic_local_queue.
 func newLocalQueue() func() resource.Resource {
 	return newObject(&kind[*kueue.LocalQueue]{
-		name: "local_queue", title: string(aLocalQueue), apiVersion: kueue.SchemeGroupVersion.String(), below: "spec", namespaced: true,
+		name: "local_queue", title: string(aLocalQueue), apiVersion: kueue.SchemeGroupVersion.String(), parentField: "spec", namespaced: true,
 		attributes: localQueueSchema,
 		empty:      func() *kueue.LocalQueue { return &kueue.LocalQueue{} },
 		in: func(client *cluster.Client, namespace string) cluster.Resource[*kueue.LocalQueue] {

@@ -44,8 +44,8 @@ type kind[T cluster.Object] struct {
 	in         func(client *cluster.Client, namespace string) cluster.Resource[T]
 
 	namespaced bool
-	// below is the field that the attributes' fields are in: "spec", or "" where they are the object's own.
-	below string
+	// parentField is the field that the attributes' fields are in: "spec", or "" where they are the object's own.
+	parentField string
 	// afterRecreation is the meaning of the object's re-creation by another client, to end a sentence.
 	afterRecreation string
 	// problems are the rules by which a creation is refused, and changes those of an update, of which the former are a

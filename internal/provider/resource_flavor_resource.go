@@ -19,7 +19,7 @@ import (
 // newResourceFlavor is elastic_resource_flavor.
 func newResourceFlavor() func() resource.Resource {
 	return newObject(&kind[*kueue.ResourceFlavor]{
-		name: "resource_flavor", title: string(aResourceFlavor), apiVersion: kueue.SchemeGroupVersion.String(), below: "spec",
+		name: "resource_flavor", title: string(aResourceFlavor), apiVersion: kueue.SchemeGroupVersion.String(), parentField: "spec",
 		attributes: resourceFlavorSchema,
 		empty:      func() *kueue.ResourceFlavor { return &kueue.ResourceFlavor{} },
 		in: func(client *cluster.Client, _ string) cluster.Resource[*kueue.ResourceFlavor] {
