@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -13,10 +12,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/elastic-training/terraform-provider-elastic/examples/rbac"
 	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 )
 
@@ -29,24 +28,19 @@ func ExampleRoles(t *testing.T) map[string]*rbacv1.ClusterRole {
 // RolesOf are the ClusterRoles of a file of examples/rbac, by name.
 func RolesOf(t *testing.T, name string) map[string]*rbacv1.ClusterRole {
 	t.Helper()
-	file, err := os.Open(filepath.Join("..", "..", "examples", "rbac", name))
+	text, err := os.ReadFile(filepath.Join("..", "..", "examples", "rbac", name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close() //nolint:errcheck // it was only read
-	roles, decoder := map[string]*rbacv1.ClusterRole{}, yaml.NewYAMLOrJSONDecoder(file, 4096)
-	for {
-		role := &rbacv1.ClusterRole{}
-		switch err := decoder.Decode(role); {
-		case errors.Is(err, io.EOF):
-			return roles
-		case err != nil:
-			t.Fatal(err)
-		}
-		if role.Kind == "ClusterRole" {
-			roles[role.Name] = role
-		}
+	all, err := rbac.ClusterRoles(string(text))
+	if err != nil {
+		t.Fatal(err)
 	}
+	roles := map[string]*rbacv1.ClusterRole{}
+	for i := range all {
+		roles[all[i].Name] = &all[i]
+	}
+	return roles
 }
 
 // Account makes a ServiceAccount as Token does, and returns the provider's configuration for it, with more lines in it.

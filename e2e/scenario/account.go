@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,10 +14,11 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/elastic-training/terraform-provider-elastic/examples/rbac"
 )
 
 // The roles of examples/rbac that the documentation recommends: one for queues and classes, and one for what forecasts read,
@@ -52,9 +52,9 @@ type account struct {
 
 // newAccount creates the ServiceAccount with the example's roles, and its kubeconfig in dir. It replaces an account that a
 // killed run has left.
-func newAccount(ctx context.Context, client kubernetes.Interface, cluster Cluster, examples, dir string) (_ *account, err error) {
+func newAccount(ctx context.Context, client kubernetes.Interface, cluster Cluster, dir string) (_ *account, err error) {
 	a := &account{kubeconfig: filepath.Join(dir, "terraform.kubeconfig"), client: client, namespace: cluster.Namespace}
-	roles, err := readRoles(filepath.Join(examples, "rbac", "rbac.yaml"))
+	roles, err := rbac.ClusterRoles(rbac.YAML)
 	if err != nil {
 		return nil, err
 	}
@@ -70,12 +70,12 @@ func newAccount(ctx context.Context, client kubernetes.Interface, cluster Cluste
 		return nil, fmt.Errorf("create terraform's ServiceAccount: %w", err)
 	}
 	for _, name := range slices.Concat(clusterRoles, namespaceRoles) {
-		role, ok := roles[name]
-		if !ok {
+		at := slices.IndexFunc(roles, func(role rbacv1.ClusterRole) bool { return role.Name == name })
+		if at < 0 {
 			return nil, fmt.Errorf("create terraform's ServiceAccount: examples/rbac/rbac.yaml has no ClusterRole %s", name)
 		}
-		role.Name = grantName(name)
-		_, errRole := client.RbacV1().ClusterRoles().Create(ctx, role, metav1.CreateOptions{})
+		roles[at].Name = grantName(name)
+		_, errRole := client.RbacV1().ClusterRoles().Create(ctx, &roles[at], metav1.CreateOptions{})
 		if err := errors.Join(errRole, a.bind(ctx, name)); err != nil {
 			return nil, fmt.Errorf("grant the roles of terraform's ServiceAccount: %w", err)
 		}
@@ -142,25 +142,4 @@ func (a *account) remove(ctx context.Context) error {
 	}
 	gone(a.client.CoreV1().ServiceAccounts(a.namespace).Delete(ctx, accountName, metav1.DeleteOptions{}))
 	return errors.Join(errs...)
-}
-
-// readRoles reads the ClusterRoles of a file, by name.
-func readRoles(path string) (map[string]*rbacv1.ClusterRole, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("read the example's roles: %w", err)
-	}
-	defer file.Close() //nolint:errcheck // it was only read
-	const buffer = 4096
-	roles, decoder := map[string]*rbacv1.ClusterRole{}, yaml.NewYAMLOrJSONDecoder(file, buffer)
-	for {
-		role := &rbacv1.ClusterRole{}
-		switch err := decoder.Decode(role); {
-		case errors.Is(err, io.EOF):
-			return roles, nil
-		case err != nil:
-			return nil, fmt.Errorf("read the example's roles from %s: %w", path, err)
-		}
-		roles[role.Name] = role
-	}
 }

@@ -7,58 +7,33 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
-	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog/eventlogtest"
 )
-
-func TestElasticPyTorchAssertionsHoldForAGoodLog(t *testing.T) {
-	for _, violation := range ElasticPyTorchAssertions().Check(eventlogtest.ElasticPyTorch()) {
-		t.Error(violation)
-	}
-}
-
-func TestElasticPyTorchAssertionsFailForAnEmptyLog(t *testing.T) {
-	if got, want := len(ElasticPyTorchAssertions().Check(nil)), len(ElasticPyTorchAssertions()); got != want {
-		t.Errorf("%d of %d assertions fail: %v", got, want, ElasticPyTorchAssertions().Check(nil))
-	}
-}
 
 // TestElasticPyTorchViolationsNameTheFailure changes the good log in one place and expects the violation that follows.
 func TestElasticPyTorchViolationsNameTheFailure(t *testing.T) {
 	forecast := func(replaced, by string) mutation {
-		return func(events []eventlog.Event) []eventlog.Event {
-			for _, e := range events {
-				if e.Forecast != nil {
-					e.Forecast.Text = strings.ReplaceAll(e.Forecast.Text, replaced, by)
-				}
+		return each(func(e *eventlog.Event) {
+			if e.Forecast != nil {
+				e.Forecast.Text = strings.ReplaceAll(e.Forecast.Text, replaced, by)
 			}
-			return events
-		}
+		})
 	}
 	script := func(job string, change func(*eventlog.ScriptResult)) mutation {
-		return func(events []eventlog.Event) []eventlog.Event {
-			for _, e := range events {
-				if e.Script != nil && e.Script.Job == job {
-					change(e.Script)
-				}
+		return each(func(e *eventlog.Event) {
+			if e.Script != nil && e.Script.Job == job {
+				change(e.Script)
 			}
-			return events
-		}
+		})
 	}
-	for name, test := range map[string]struct {
-		bend mutation
-		want string // part of a violation
-	}{
+	namesTheFailure(t, "elastic-pytorch", map[string]mutatedLog{
 		"a plan that names three of four":                 {forecast("ddp-worker-1", "somebody"), "it names [ddp-worker-2 loop-worker-1 loop-worker-2]"},
 		"a plan that says nothing of those that continue": {forecast("job ddp continues", "job ddp ends"), "it does not say: job ddp continues with 1 of 3 workers"},
 		"a minimum worker that is preempted": {
-			func(events []eventlog.Event) []eventlog.Event {
-				for _, e := range events {
-					if e.Workload != nil && e.Workload.Title() == "loop-worker-2" {
-						e.Workload.Owners[0].Name = eventlogtest.PyTorchMinimum(LoopJob).Name
-					}
+			each(func(e *eventlog.Event) {
+				if e.Workload != nil && e.Workload.Title() == "loop-worker-2" {
+					e.Workload.Owners[0].Name = "loop-min-0-x2v9k"
 				}
-				return events
-			},
+			}),
 			"run until the end: loop-min-0-x2v9k did not run until the end",
 		},
 		"a worker that has to be killed": {
@@ -91,15 +66,5 @@ func TestElasticPyTorchViolationsNameTheFailure(t *testing.T) {
 		"a command that loses a step": {
 			script(DDPJob, func(s *eventlog.ScriptResult) { s.Weights[1] = 3.1 }), "undisturbed run: its weights are [2 3.1], and [2 3] undisturbed",
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var seen []string
-			for _, violation := range ElasticPyTorchAssertions().Check(test.bend(eventlogtest.ElasticPyTorch())) {
-				seen = append(seen, violation.String())
-			}
-			if !strings.Contains(strings.Join(seen, "\n"), test.want) {
-				t.Errorf("%q is not among %q", test.want, seen)
-			}
-		})
-	}
+	})
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
-	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog/eventlogtest"
 )
 
 func TestMeasureComputesDurationsFromALog(t *testing.T) {
@@ -16,7 +15,7 @@ func TestMeasureComputesDurationsFromALog(t *testing.T) {
 		want   Measurements
 	}{
 		"the two jobs": {
-			events: eventlogtest.ElasticScheduling(),
+			events: goodLog(t, "elastic-scheduling"),
 			want: Measurements{
 				Start: []Measurement{
 					{"low-prio-job-x2k9p", 0.4}, {"low-prio-job-worker-0", 0.4}, {"low-prio-job-worker-1", 0.4}, {"high-prio-job-7hq2m", 0.4},
@@ -27,7 +26,7 @@ func TestMeasureComputesDurationsFromALog(t *testing.T) {
 			},
 		},
 		"the two tasks": {
-			events: eventlogtest.QueuePriorities(),
+			events: goodLog(t, "queue-priorities"),
 			want:   Measurements{QueuePreemption: []Measurement{{"high-0-m2v8c", 0.9}}},
 		},
 		"nothing": {},

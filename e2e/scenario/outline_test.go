@@ -12,24 +12,14 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
-	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog/eventlogtest"
 )
-
-// handmadeLogs are logs of the scenarios as they should be.
-var handmadeLogs = map[string]func() []eventlog.Event{
-	"elastic-scheduling": eventlogtest.ElasticScheduling,
-	"queue-priorities":   eventlogtest.QueuePriorities,
-	"under-a-queue":      eventlogtest.UnderAQueue,
-	"elastic-pytorch":    eventlogtest.ElasticPyTorch,
-	"chaos":              eventlogtest.Chaos,
-}
 
 // TestOutlinesOfTheHandmadeLogsAreThoseInTestdata compares them with the files that every backend's run is compared
 // with, so that the assertions are tested on logs like the real ones.
 func TestOutlinesOfTheHandmadeLogsAreThoseInTestdata(t *testing.T) {
 	for _, scenario := range Scenarios(ForTests) {
 		t.Run(scenario.Name, func(t *testing.T) {
-			outline := scenario.Outline(handmadeLogs[scenario.Name]())
+			outline := scenario.Outline(goodLog(t, scenario.Name))
 			golden := outlineFile(filepath.Join("..", ".."), scenario)
 			if *rewrite {
 				if err := os.WriteFile(golden, []byte(outline), 0o600); err != nil {
@@ -65,33 +55,33 @@ func TestOutlineChangesWithTheResult(t *testing.T) {
 	killed := int32(137)
 	for name, test := range map[string]struct {
 		scenario string
-		bend     mutation
+		mutate   mutation
 	}{
 		"the scheduler preempts nobody": {
-			"elastic-scheduling", mutatePods(eventlogtest.LowWorker1.Name, func(p *eventlog.Pod) { p.Disruption = "" }),
+			"elastic-scheduling", mutatePods("low-prio-job-worker-1", func(p *eventlog.Pod) { p.Disruption = "" }),
 		},
 		"the scheduler preempts the master too": {
-			"elastic-scheduling", mutatePods(eventlogtest.LowMaster.Name, func(p *eventlog.Pod) { p.Disruption = eventlog.PreemptionByScheduler }),
+			"elastic-scheduling", mutatePods("low-prio-job-x2k9p", func(p *eventlog.Pod) { p.Disruption = eventlog.PreemptionByScheduler }),
 		},
 		"the preempted worker has to be killed": {
-			"elastic-scheduling", mutatePods(eventlogtest.LowWorker1.Name, func(p *eventlog.Pod) {
+			"elastic-scheduling", mutatePods("low-prio-job-worker-1", func(p *eventlog.Pod) {
 				if p.ExitCode != nil {
 					p.ExitCode = &killed
 				}
 			}),
 		},
 		"the high worker finds room at once": {
-			"elastic-scheduling", mutatePods(eventlogtest.HighWorker0.Name, func(p *eventlog.Pod) { p.Unschedulable = "" }),
+			"elastic-scheduling", mutatePods("high-prio-job-worker-0", func(p *eventlog.Pod) { p.Unschedulable = "" }),
 		},
 		"the low job does not grow back": {
-			"elastic-scheduling", mutatePods(eventlogtest.LowWorker2.Name, func(p *eventlog.Pod) { p.Phase = "Pending" }),
+			"elastic-scheduling", mutatePods("low-prio-job-worker-2", func(p *eventlog.Pod) { p.Phase = "Pending" }),
 		},
 		"the replacement does not have to wait": {
-			"elastic-scheduling", mutatePods(eventlogtest.LowWorker2.Name, func(p *eventlog.Pod) { p.Unschedulable = "" }),
+			"elastic-scheduling", mutatePods("low-prio-job-worker-2", func(p *eventlog.Pod) { p.Unschedulable = "" }),
 		},
 		"the high job ends after the low one": {
 			"elastic-scheduling", later(func(e eventlog.Event) bool {
-				return e.Pod != nil && e.Pod.Name == eventlogtest.HighWorker0.Name && e.Pod.Phase == "Succeeded"
+				return e.Pod != nil && e.Pod.Name == "high-prio-job-worker-0" && e.Pod.Phase == "Succeeded"
 			}),
 		},
 		"the status counts two preemptions": {
@@ -121,34 +111,28 @@ func TestOutlineChangesWithTheResult(t *testing.T) {
 			},
 		},
 		"a plan is not empty": {
-			"elastic-scheduling", func(events []eventlog.Event) []eventlog.Event {
-				for _, event := range events {
-					if event.Plan != nil {
-						event.Plan.Changes = []string{"elastic_training_job.low [update]"}
-					}
+			"elastic-scheduling", each(func(event *eventlog.Event) {
+				if event.Plan != nil {
+					event.Plan.Changes = []string{"elastic_training_job.low [update]"}
 				}
-				return events
-			},
+			}),
 		},
 		"a plan was not asked for": {"elastic-scheduling", without(func(e eventlog.Event) bool { return e.Plan != nil && e.Plan.After == StageGrowLow })},
 		"something is left": {
-			"elastic-scheduling", func(events []eventlog.Event) []eventlog.Event {
-				for _, event := range events {
-					if event.Leftovers != nil {
-						event.Leftovers.Objects = []string{"leases/low-prio-job-master"}
-					}
+			"elastic-scheduling", each(func(event *eventlog.Event) {
+				if event.Leftovers != nil {
+					event.Leftovers.Objects = []string{"leases/low-prio-job-master"}
 				}
-				return events
-			},
+			}),
 		},
 		"the low task does not come back": {
-			"queue-priorities", without(func(e eventlog.Event) bool { return e.Pod != nil && e.Pod.Name == eventlogtest.LowTaskPod2.Name }),
+			"queue-priorities", without(func(e eventlog.Event) bool { return e.Pod != nil && e.Pod.Name == "low-0-9q7zd" }),
 		},
 		"the high task is admitted beside the low one": {
 			"queue-priorities", without(func(e eventlog.Event) bool { return e.Workload != nil && e.Workload.Evicted != "" }),
 		},
 		"the high task's command fails": {
-			"queue-priorities", mutatePods(eventlogtest.HighTaskPod.Name, func(p *eventlog.Pod) {
+			"queue-priorities", mutatePods("high-0-m2v8c", func(p *eventlog.Pod) {
 				if p.ExitCode != nil {
 					p.ExitCode, p.Phase = &killed, "Failed"
 				}
@@ -157,7 +141,7 @@ func TestOutlineChangesWithTheResult(t *testing.T) {
 		"the queue takes the group too when two workers would do": {
 			"under-a-queue", func(events []eventlog.Event) []eventlog.Event {
 				for _, event := range events {
-					if event.Workload != nil && event.Workload.Name == eventlogtest.GroupWorkload.Name && event.Workload.Evicted != "" {
+					if event.Workload != nil && event.Workload.Name == "elastic-min-87932864" && event.Workload.Evicted != "" {
 						event.Time = events[0].Time.Add(4 * time.Second)
 						again := event
 						gone := *event.Workload
@@ -170,13 +154,13 @@ func TestOutlineChangesWithTheResult(t *testing.T) {
 		},
 		"a worker stays without its master": {
 			"under-a-queue", without(func(e eventlog.Event) bool {
-				return e.Pod != nil && e.Pod.Name == eventlogtest.AboveMinimum(1).Name && e.Pod.Phase == "Failed"
+				return e.Pod != nil && e.Pod.Name == "elastic-worker-1" && e.Pod.Phase == "Failed"
 			}),
 		},
 		"the group is not admitted again": {
 			"under-a-queue", func(events []eventlog.Event) []eventlog.Event {
 				for _, event := range events {
-					if event.Workload != nil && event.Workload.Name == eventlogtest.GroupWorkload.Name && event.Time.Sub(events[0].Time) > 30*time.Second {
+					if event.Workload != nil && event.Workload.Name == "elastic-min-87932864" && event.Time.Sub(events[0].Time) > 30*time.Second {
 						event.Workload.Admitted = false
 					}
 				}
@@ -185,7 +169,7 @@ func TestOutlineChangesWithTheResult(t *testing.T) {
 		},
 		"a worker dies with the master": {
 			"chaos", func(events []eventlog.Event) []eventlog.Event {
-				return mutatePods(eventlogtest.ChaosWorker(3, "").Name, func(p *eventlog.Pod) {
+				return mutatePods("survivor-worker-3", func(p *eventlog.Pod) {
 					if p.ExitCode != nil {
 						p.ExitCode, p.Phase = &killed, "Failed"
 					}
@@ -193,43 +177,37 @@ func TestOutlineChangesWithTheResult(t *testing.T) {
 			},
 		},
 		"the lost worker's replacement finds room elsewhere": {
-			"chaos", mutatePods(eventlogtest.ChaosWorker(5, "").Name, func(p *eventlog.Pod) { p.Unschedulable = "" }),
+			"chaos", mutatePods("survivor-worker-5", func(p *eventlog.Pod) { p.Unschedulable = "" }),
 		},
 		"a worker is lost that the scenario did not take": {
-			"chaos", mutatePods(eventlogtest.ChaosWorker(4, "").Name, func(p *eventlog.Pod) {
+			"chaos", mutatePods("survivor-worker-4", func(p *eventlog.Pod) {
 				if p.Phase == "Succeeded" {
 					p.Phase, p.ExitCode = "Failed", &killed
 				}
 			}),
 		},
 		"a record counts twice": {
-			"elastic-pytorch", func(events []eventlog.Event) []eventlog.Event {
-				for _, event := range events {
-					if event.Script != nil && event.Script.Job == LoopJob {
-						event.Script.Uses[3]++
-					}
+			"elastic-pytorch", each(func(event *eventlog.Event) {
+				if event.Script != nil && event.Script.Job == LoopJob {
+					event.Script.Uses[3]++
 				}
-				return events
-			},
+			}),
 		},
 		"a command loses a step": {
-			"elastic-pytorch", func(events []eventlog.Event) []eventlog.Event {
-				for _, event := range events {
-					if event.Script != nil && event.Script.Job == DDPJob {
-						event.Script.Weights[0]++
-					}
+			"elastic-pytorch", each(func(event *eventlog.Event) {
+				if event.Script != nil && event.Script.Job == DDPJob {
+					event.Script.Weights[0]++
 				}
-				return events
-			},
+			}),
 		},
 		"the API server is left alone": {"chaos", without(func(e eventlog.Event) bool { return e.Fault != nil && e.Fault.Kind == eventlog.APIServerKilled })},
 		"the master stays": {
-			"chaos", without(func(e eventlog.Event) bool { return e.Pod != nil && e.Pod.Name == eventlogtest.ChaosMasterAgain.Name }),
+			"chaos", without(func(e eventlog.Event) bool { return e.Pod != nil && e.Pod.Name == "survivor-p9d4m" }),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			scenario := scenarioNamed(t, test.scenario)
-			if scenario.Outline(test.bend(handmadeLogs[test.scenario]())) == scenario.Outline(handmadeLogs[test.scenario]()) {
+			if scenario.Outline(test.mutate(goodLog(t, test.scenario))) == scenario.Outline(goodLog(t, test.scenario)) {
 				t.Error("its outline is the same")
 			}
 		})
@@ -238,7 +216,7 @@ func TestOutlineChangesWithTheResult(t *testing.T) {
 
 // TestOutlineIgnoresTimesNodesAndSampling changes times, nodes and the number of observations of the same state.
 func TestOutlineIgnoresTimesNodesAndSampling(t *testing.T) {
-	for name, bend := range map[string]func(start time.Time, number int, event eventlog.Event) []eventlog.Event{
+	for name, mutate := range map[string]func(start time.Time, number int, event eventlog.Event) []eventlog.Event{
 		"everything takes three times as long": func(start time.Time, _ int, event eventlog.Event) []eventlog.Event {
 			event.Time = start.Add(3 * event.Time.Sub(start))
 			return []eventlog.Event{event}
@@ -273,7 +251,7 @@ func TestOutlineIgnoresTimesNodesAndSampling(t *testing.T) {
 			return []eventlog.Event{before, event}
 		},
 		"a workload loses its node once, and is admitted again": func(_ time.Time, _ int, event eventlog.Event) []eventlog.Event {
-			if event.Workload == nil || !event.Workload.Admitted || event.Workload.Finished || event.Workload.Name != eventlogtest.HighWorkload.Name {
+			if event.Workload == nil || !event.Workload.Admitted || event.Workload.Finished || event.Workload.Name != "job-high-0b9e4" {
 				return []eventlog.Event{event}
 			}
 			gone, evicted := *event.Workload, event
@@ -290,12 +268,12 @@ func TestOutlineIgnoresTimesNodesAndSampling(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, scenario := range Scenarios(ForTests) {
-				want := scenario.Outline(handmadeLogs[scenario.Name]())
-				events := handmadeLogs[scenario.Name]()
+				want := scenario.Outline(goodLog(t, scenario.Name))
+				events := goodLog(t, scenario.Name)
 				start := events[0].Time
 				var mutated []eventlog.Event
 				for i, event := range events {
-					mutated = append(mutated, bend(start, i, event)...)
+					mutated = append(mutated, mutate(start, i, event)...)
 				}
 				if diff := differences(want, scenario.Outline(mutated)); diff != "" {
 					t.Errorf("%s:\n%s", scenario.Name, diff)
@@ -314,16 +292,12 @@ func TestBackendsHaveTheSameOutline(t *testing.T) {
 			outlines := map[string]string{}
 			for _, backend := range []string{embedded, kind} {
 				path := filepath.Join(OutDir(filepath.Join("..", ".."), backend), "events.jsonl")
-				file, err := os.Open(path)
+				events, err := eventlog.ReadFile(path)
 				if errors.Is(err, os.ErrNotExist) {
 					t.Skipf("this scenario has not run on both backends yet: there is no %s", path)
 				}
 				if err != nil {
 					t.Fatal(err)
-				}
-				events, err := eventlog.Read(file)
-				if err := errors.Join(err, file.Close()); err != nil {
-					t.Fatalf("%s: %v", path, err)
 				}
 				if eventlog.Replay(events).Leftovers == nil {
 					t.Skipf("this run did not end: %s", path)

@@ -8,8 +8,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog/eventlogtest"
 )
 
 var rewrite = flag.Bool("rewrite", false, "rewrite testdata; look at the difference")
@@ -17,7 +15,7 @@ var rewrite = flag.Bool("rewrite", false, "rewrite testdata; look at the differe
 func TestReporterWritesTheLinesInTestdata(t *testing.T) {
 	var reporter Reporter
 	var got strings.Builder
-	for _, event := range eventlogtest.ElasticScheduling() {
+	for _, event := range goodLog(t, "elastic-scheduling") {
 		for _, line := range reporter.Lines(event) {
 			fmt.Fprintf(&got, "%6.2f %d %s|%s|%s\n", line.At.Seconds(), line.Tone, line.Job, line.Object, line.Text)
 		}

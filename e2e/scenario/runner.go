@@ -100,7 +100,7 @@ func (r *runner) execute(ctx context.Context, scenario Scenario, output io.Write
 		return err
 	}
 	defer func() { err = errors.Join(err, withCleanupTimeout(ctx, restore)) }()
-	account, err := newAccount(ctx, r.clients.kubernetes, r.cluster, r.examples, r.dir)
+	account, err := newAccount(ctx, r.clients.kubernetes, r.cluster, r.dir)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
 
 	"github.com/elastic-training/terraform-provider-elastic/examples/rbac"
 )
@@ -46,18 +45,11 @@ func denialOf(err error) (denial, bool) {
 
 // shippedRoles are the ClusterRoles of examples/rbac that users are given, in the order in which they are recommended.
 var shippedRoles = sync.OnceValue(func() []rbacv1.ClusterRole {
-	var roles []rbacv1.ClusterRole
-	suspender, _, _ := strings.Cut(rbac.Suspend, "\n---\n")
-	for document := range strings.SplitSeq(rbac.YAML+"\n---\n"+suspender, "\n---\n") {
-		var role rbacv1.ClusterRole
-		if err := yaml.UnmarshalStrict([]byte(document), &role); err != nil {
-			panic(err) // the files are part of the program, and a test reads them
-		}
-		if role.Name != masterRole {
-			roles = append(roles, role)
-		}
+	roles, err := rbac.ClusterRoles(rbac.YAML + "\n---\n" + rbac.Suspend)
+	if err != nil {
+		panic(err) // the files are part of the program, and a test reads them
 	}
-	return roles
+	return slices.DeleteFunc(roles, func(role rbacv1.ClusterRole) bool { return role.Name == masterRole })
 })
 
 // masterRole is for an account that jobs use, and suspenderRole for users. It is in a file of its own, with its policy.

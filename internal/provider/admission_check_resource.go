@@ -16,16 +16,16 @@ import (
 // newAdmissionCheck is elastic_admission_check.
 func newAdmissionCheck() func() resource.Resource {
 	return newObject(&kind[*kueue.AdmissionCheck]{
-		name: "admission_check", title: string(anAdmissionCheck), apiVersion: kueue.SchemeGroupVersion.String(), below: "spec",
+		name: "admission_check", title: string(anAdmissionCheck), apiVersion: kueue.SchemeGroupVersion.String(), parentField: "spec",
 		attributes: admissionCheckSchema,
 		empty:      func() *kueue.AdmissionCheck { return &kueue.AdmissionCheck{} },
 		in: func(client *cluster.Client, _ string) cluster.Resource[*kueue.AdmissionCheck] {
 			return client.Kueue().AdmissionChecks()
 		},
-		madeAnew: "in between, queues with this check were inactive",
-		problems: validation.ValidateAdmissionCheck,
-		changes:  validation.ValidateAdmissionCheckUpdate,
-		active:   func(check *kueue.AdmissionCheck) *metav1.Condition { return conditionActive(check.Status.Conditions) },
+		afterRecreation: "in between, queues with this check were inactive",
+		problems:        validation.ValidateAdmissionCheck,
+		changes:         validation.ValidateAdmissionCheckUpdate,
+		active:          func(check *kueue.AdmissionCheck) *metav1.Condition { return conditionActive(check.Status.Conditions) },
 		watch: func(ctx context.Context, client *cluster.Client, _, name string, done func([]*kueue.AdmissionCheck) (bool, error)) error {
 			return cluster.WaitFor(ctx, client, client.Kueue().AdmissionChecks(), cluster.Named(name), done)
 		},

@@ -19,17 +19,17 @@ import (
 // newClusterQueue is elastic_cluster_queue.
 func newClusterQueue() func() resource.Resource {
 	return newObject(&kind[*kueue.ClusterQueue]{
-		name: "cluster_queue", title: string(aClusterQueue), apiVersion: kueue.SchemeGroupVersion.String(), below: "spec",
+		name: "cluster_queue", title: string(aClusterQueue), apiVersion: kueue.SchemeGroupVersion.String(), parentField: "spec",
 		attributes: clusterQueueSchema,
 		empty:      func() *kueue.ClusterQueue { return &kueue.ClusterQueue{} },
 		in: func(client *cluster.Client, _ string) cluster.Resource[*kueue.ClusterQueue] {
 			return client.Kueue().ClusterQueues()
 		},
-		madeAnew: "workloads that held its quota were evicted or finished before",
-		problems: validation.ValidateClusterQueue,
-		changes:  validation.ValidateClusterQueueUpdate,
-		concerns: clusterQueueConcerns,
-		active:   func(queue *kueue.ClusterQueue) *metav1.Condition { return conditionActive(queue.Status.Conditions) },
+		afterRecreation: "workloads that held its quota were evicted or finished before",
+		problems:        validation.ValidateClusterQueue,
+		changes:         validation.ValidateClusterQueueUpdate,
+		concerns:        clusterQueueConcerns,
+		active:          func(queue *kueue.ClusterQueue) *metav1.Condition { return conditionActive(queue.Status.Conditions) },
 		watch: func(ctx context.Context, client *cluster.Client, _, name string, done func([]*kueue.ClusterQueue) (bool, error)) error {
 			return cluster.WaitFor(ctx, client, client.Kueue().ClusterQueues(), cluster.Named(name), done)
 		},

@@ -16,13 +16,13 @@ import (
 // newCohort is elastic_cohort.
 func newCohort() func() resource.Resource {
 	return newObject(&kind[*kueue.Cohort]{
-		name: "cohort", title: string(aCohort), apiVersion: kueue.SchemeGroupVersion.String(), below: "spec",
+		name: "cohort", title: string(aCohort), apiVersion: kueue.SchemeGroupVersion.String(), parentField: "spec",
 		attributes: cohortSchema,
 		empty:      func() *kueue.Cohort { return &kueue.Cohort{} },
 		in: func(client *cluster.Client, _ string) cluster.Resource[*kueue.Cohort] {
 			return client.Kueue().Cohorts()
 		},
-		madeAnew:          "in between, its queues were without its quota and limits",
+		afterRecreation:   "in between, its queues were without its quota and limits",
 		problems:          validation.ValidateCohort,
 		changes:           validation.ValidateCohortUpdate,
 		concerns:          func(at string) []string { return quotaConcerns(at, "parent_name") },

@@ -242,10 +242,10 @@ func (c *connection) snapshot(ctx context.Context, queued bool) (*forecast.Snaps
 	var reading sync.WaitGroup
 	if queued {
 		reading.Go(func() {
-			queues, errQueues = f.queues.get(func() (*forecast.Queues, error) { return patiently(ctx, c, client, snapshot.ReadQueues) })
+			queues, errQueues = f.queues.get(func() (*forecast.Queues, error) { return withinBudget(ctx, c, client, snapshot.ReadQueues) })
 		})
 	}
-	s, err := f.cluster.get(func() (*forecast.Snapshot, error) { return patiently(ctx, c, client, snapshot.Read) })
+	s, err := f.cluster.get(func() (*forecast.Snapshot, error) { return withinBudget(ctx, c, client, snapshot.Read) })
 	reading.Wait()
 	if err == nil && !errors.Is(errQueues, snapshot.ErrNoKueue) {
 		err = errQueues
@@ -267,8 +267,8 @@ func isUnreachable(err error) bool {
 	return !errors.As(err, &forbidden) && !errors.Is(err, snapshot.ErrNoKueue)
 }
 
-// patiently reads an object of the cluster within the time budget of forecasts.
-func patiently[T any](ctx context.Context, c *connection, client *cluster.Client, read func(context.Context, *cluster.Client) (T, error)) (value T, err error) {
+// withinBudget reads an object of the cluster within the time budget of forecasts.
+func withinBudget[T any](ctx context.Context, c *connection, client *cluster.Client, read func(context.Context, *cluster.Client) (T, error)) (value T, err error) {
 	if c.planned.isUnreachable() {
 		return value, errSilentCluster
 	}

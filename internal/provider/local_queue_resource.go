@@ -22,16 +22,16 @@ import (
 // newLocalQueue is elastic_local_queue.
 func newLocalQueue() func() resource.Resource {
 	return newObject(&kind[*kueue.LocalQueue]{
-		name: "local_queue", title: string(aLocalQueue), apiVersion: kueue.SchemeGroupVersion.String(), below: "spec", namespaced: true,
+		name: "local_queue", title: string(aLocalQueue), apiVersion: kueue.SchemeGroupVersion.String(), parentField: "spec", namespaced: true,
 		attributes: localQueueSchema,
 		empty:      func() *kueue.LocalQueue { return &kueue.LocalQueue{} },
 		in: func(client *cluster.Client, namespace string) cluster.Resource[*kueue.LocalQueue] {
 			return client.Kueue().LocalQueues(namespace)
 		},
-		madeAnew: "its pending workloads were queued again",
-		problems: validation.ValidateLocalQueue,
-		changes:  validation.ValidateLocalQueueUpdate,
-		active:   func(queue *kueue.LocalQueue) *metav1.Condition { return conditionActive(queue.Status.Conditions) },
+		afterRecreation: "its pending workloads were queued again",
+		problems:        validation.ValidateLocalQueue,
+		changes:         validation.ValidateLocalQueueUpdate,
+		active:          func(queue *kueue.LocalQueue) *metav1.Condition { return conditionActive(queue.Status.Conditions) },
 		watch: func(ctx context.Context, client *cluster.Client, namespace, name string, done func([]*kueue.LocalQueue) (bool, error)) error {
 			return cluster.WaitFor(ctx, client, client.Kueue().LocalQueues(namespace), cluster.Named(name), done)
 		},

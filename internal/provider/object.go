@@ -44,10 +44,10 @@ type kind[T cluster.Object] struct {
 	in         func(client *cluster.Client, namespace string) cluster.Resource[T]
 
 	namespaced bool
-	// below is the field that the attributes' fields are in: "spec", or "" where they are the object's own.
-	below string
-	// madeAnew is the meaning of the object's re-creation by another client, to end a sentence.
-	madeAnew string
+	// parentField is the field that the attributes' fields are in: "spec", or "" where they are the object's own.
+	parentField string
+	// afterRecreation is the meaning of the object's re-creation by another client, to end a sentence.
+	afterRecreation string
 	// problems are the rules by which a creation is refused, and changes those of an update, of which the former are a
 	// part.
 	problems func(desired T) field.ErrorList
@@ -153,7 +153,7 @@ func (o *object[T]) Read(ctx context.Context, req resource.ReadRequest, resp *re
 	}
 	if before := state.text("uid"); before != "" && before != string(live.GetUID()) {
 		resp.Diagnostics.AddWarning(fmt.Sprintf("%s %s was recreated outside of Terraform", o.title, o.importID(state)),
-			fmt.Sprintf("Its UID was %s and is now %s. Terraform manages the new object; %s.", before, live.GetUID(), o.madeAnew))
+			fmt.Sprintf("Its UID was %s and is now %s. Terraform manages the new object; %s.", before, live.GetUID(), o.afterRecreation))
 	}
 	o.warnTerminating(&resp.Diagnostics, state, live)
 	before := maps.Clone(state)

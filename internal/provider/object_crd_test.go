@@ -27,21 +27,21 @@ func definitions(t *testing.T) map[string]map[string]any {
 	}
 	found := map[string]map[string]any{}
 	for resourceType, object := range kueueObjects(t) {
-		_, title, below, _ := object.about()
+		_, title, parentField, _ := object.description()
 		for _, definition := range objects {
 			if kind, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "kind"); kind != title {
 				continue
 			}
 			versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
 			path := []string{"schema", "openAPIV3Schema"}
-			if below != "" {
-				path = append(path, "properties", below)
+			if parentField != "" {
+				path = append(path, "properties", parentField)
 			}
 			schema, ok, err := unstructured.NestedMap(versions[0].(map[string]any), path...) //nolint:forcetypeassert // as CRDs are
 			if !ok || err != nil {
 				t.Fatalf("%s: %v", title, err)
 			}
-			if properties, _ := schema["properties"].(map[string]any); below == "" {
+			if properties, _ := schema["properties"].(map[string]any); parentField == "" {
 				for _, other := range []string{"apiVersion", "kind", "metadata", "status"} {
 					delete(properties, other)
 				}

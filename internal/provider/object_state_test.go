@@ -34,7 +34,7 @@ func TestKueueObjectsAreImportedByNameAndByIdentity(t *testing.T) {
 		t.Fatal(err)
 	}
 	for resourceType, object := range kueueObjects(t) {
-		_, _, _, namespaced := object.about()
+		_, _, _, namespaced := object.description()
 		id, want := "x", map[string]any{"name": "x"}
 		if namespaced {
 			id, want["namespace"] = "team-a/x", "team-a"
@@ -111,7 +111,7 @@ func TestKueueObjectsMoveFromManifests(t *testing.T) {
 	} {
 		t.Run(resourceType, func(t *testing.T) {
 			object := kueueObjects(t)[resourceType]
-			_, title, _, _ := object.about()
+			_, title, _, _ := object.description()
 			manifest := strings.Replace(document(object, c.fields), `"metadata":{"name":"x"}`, fmt.Sprintf(
 				`"apiVersion":"kueue.x-k8s.io/v1beta2","kind":%q,"metadata":{"name":"x","namespace":"team-a","labels":{"team":"ml"}}`, title), 1)
 			state := fmt.Sprintf(`{"manifest":{"type":["object",{}],"value":%s},"object":{"type":["object",{}],"value":{"metadata":{"name":"x","uid":"u-1"}}},"wait":[]}`, manifest)

@@ -16,13 +16,13 @@ import (
 // plainObject is an object[T] of whatever T.
 type plainObject interface {
 	resource.ResourceWithModifyPlan
-	about() (resourceType, title, below string, namespaced bool)
+	description() (resourceType, title, parentField string, namespaced bool)
 	// configure converts an object in the API's JSON to a configuration.
 	configure(ctx context.Context, text string) (tftypes.Value, error)
 }
 
-func (o *object[T]) about() (resourceType, title, below string, namespaced bool) {
-	return TypeName + "_" + o.name, o.title, o.below, o.namespaced
+func (o *object[T]) description() (resourceType, title, parentField string, namespaced bool) {
+	return TypeName + "_" + o.name, o.title, o.parentField, o.namespaced
 }
 
 func (o *object[T]) configure(ctx context.Context, text string) (tftypes.Value, error) {
@@ -47,7 +47,7 @@ func kueueObjects(t *testing.T) map[string]plainObject {
 	objects := map[string]plainObject{}
 	for _, resource := range (&elastic{}).Resources(t.Context()) {
 		if object, ok := resource().(plainObject); ok {
-			if resourceType, _, _, _ := object.about(); resourceType != "elastic_priority_class" {
+			if resourceType, _, _, _ := object.description(); resourceType != "elastic_priority_class" {
 				objects[resourceType] = object
 			}
 		}
@@ -60,9 +60,9 @@ func kueueObjects(t *testing.T) map[string]plainObject {
 
 // document is the API's JSON of an object: its own fields, or those below spec.
 func document(object plainObject, fields string) string {
-	_, _, below, _ := object.about()
-	if below != "" {
-		fields = `{"` + below + `":` + fields + `}`
+	_, _, parentField, _ := object.description()
+	if parentField != "" {
+		fields = `{"` + parentField + `":` + fields + `}`
 	}
 	return strings.TrimSuffix(fields, "}") + `,"metadata":{"name":"x"}}`
 }

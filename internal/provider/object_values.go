@@ -134,8 +134,8 @@ func (k *kind[T]) expand(v values) (T, error) {
 			body[apifield.Camel(name)] = expanded
 		}
 	}
-	if k.below != "" {
-		body = map[string]any{k.below: body}
+	if k.parentField != "" {
+		body = map[string]any{k.parentField: body}
 	}
 	metadata := map[string]any{}
 	for _, name := range []string{"name", "generate_name", "namespace", "labels", "annotations"} {
@@ -181,8 +181,8 @@ func (k *kind[T]) flatten(ctx context.Context, v values, live T) error {
 	if err != nil {
 		return err
 	}
-	if k.below != "" {
-		body, _ = body[k.below].(map[string]any)
+	if k.parentField != "" {
+		body, _ = body[k.parentField].(map[string]any)
 	}
 	for name, value := range apifield.Flatten(ctx, k.laidOut(ctx).fields, body, v) {
 		v[name] = value

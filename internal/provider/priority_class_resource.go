@@ -16,7 +16,7 @@ func newPriorityClass() func() resource.Resource {
 		in: func(client *cluster.Client, _ string) cluster.Resource[*schedulingv1.PriorityClass] {
 			return client.Kubernetes().SchedulingV1().PriorityClasses()
 		},
-		madeAnew:          "existing pods keep their priority",
+		afterRecreation:   "existing pods keep their priority",
 		plannedAttributes: priorityClassAttributes,
 		moves: map[string]func([]byte) (*schedulingv1.PriorityClass, error){
 			"kubernetes_priority_class":    movedFromPriorityClass,

@@ -19,13 +19,13 @@ import (
 // newResourceFlavor is elastic_resource_flavor.
 func newResourceFlavor() func() resource.Resource {
 	return newObject(&kind[*kueue.ResourceFlavor]{
-		name: "resource_flavor", title: string(aResourceFlavor), apiVersion: kueue.SchemeGroupVersion.String(), below: "spec",
+		name: "resource_flavor", title: string(aResourceFlavor), apiVersion: kueue.SchemeGroupVersion.String(), parentField: "spec",
 		attributes: resourceFlavorSchema,
 		empty:      func() *kueue.ResourceFlavor { return &kueue.ResourceFlavor{} },
 		in: func(client *cluster.Client, _ string) cluster.Resource[*kueue.ResourceFlavor] {
 			return client.Kueue().ResourceFlavors()
 		},
-		madeAnew:          "admitted workloads stay where they are",
+		afterRecreation:   "admitted workloads stay where they are",
 		problems:          validation.ValidateResourceFlavor,
 		changes:           validation.ValidateResourceFlavorUpdate,
 		plannedAttributes: noAttributes[*kueue.ResourceFlavor],

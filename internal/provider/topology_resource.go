@@ -16,13 +16,13 @@ import (
 // newTopology is elastic_topology.
 func newTopology() func() resource.Resource {
 	return newObject(&kind[*kueue.Topology]{
-		name: "topology", title: string(aTopology), apiVersion: kueue.SchemeGroupVersion.String(), below: "spec",
+		name: "topology", title: string(aTopology), apiVersion: kueue.SchemeGroupVersion.String(), parentField: "spec",
 		attributes: topologySchema,
 		empty:      func() *kueue.Topology { return &kueue.Topology{} },
 		in: func(client *cluster.Client, _ string) cluster.Resource[*kueue.Topology] {
 			return client.Kueue().Topologies()
 		},
-		madeAnew:          "workloads that were placed by it stay on their nodes",
+		afterRecreation:   "workloads that were placed by it stay on their nodes",
 		problems:          validation.ValidateTopology,
 		changes:           validation.ValidateTopologyUpdate,
 		plannedAttributes: noAttributes[*kueue.Topology],

@@ -22,7 +22,7 @@ func newWorkloadPriorityClass() func() resource.Resource {
 		in: func(client *cluster.Client, _ string) cluster.Resource[*kueue.WorkloadPriorityClass] {
 			return client.Kueue().WorkloadPriorityClasses()
 		},
-		madeAnew:          "existing workloads keep their priority",
+		afterRecreation:   "existing workloads keep their priority",
 		problems:          validation.ValidateWorkloadPriorityClass,
 		changes:           validation.ValidateWorkloadPriorityClassUpdate,
 		plannedAttributes: workloadPriorityClassAttributes,

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"encoding/json"
+	"errors"
+	"fmt"
 	"strings"
 
 	tfjson "github.com/hashicorp/terraform-json"
@@ -82,35 +85,11 @@ func parameter(p *tfprotov6.FunctionParameter) *tfjson.FunctionParameter {
 	return &tfjson.FunctionParameter{Name: p.Name, Description: p.Description, IsNullable: p.AllowNullValue, Type: typeOf(p.Type)}
 }
 
-// typeOf converts the type to Terraform's language, of which the protocol's are a part.
-func typeOf(t tftypes.Type) cty.Type {
-	switch t := t.(type) {
-	case tftypes.List:
-		return cty.List(typeOf(t.ElementType))
-	case tftypes.Set:
-		return cty.Set(typeOf(t.ElementType))
-	case tftypes.Map:
-		return cty.Map(typeOf(t.ElementType))
-	case tftypes.Tuple:
-		elements := make([]cty.Type, len(t.ElementTypes))
-		for i, e := range t.ElementTypes {
-			elements[i] = typeOf(e)
-		}
-		return cty.Tuple(elements)
-	case tftypes.Object:
-		fields := make(map[string]cty.Type, len(t.AttributeTypes))
-		for name, field := range t.AttributeTypes {
-			fields[name] = typeOf(field)
-		}
-		return cty.Object(fields)
+// typeOf converts the type to Terraform's language, of which the protocol's are a part, and which has the same JSON.
+func typeOf(t tftypes.Type) (of cty.Type) {
+	text, err := json.Marshal(t)
+	if err := errors.Join(err, json.Unmarshal(text, &of)); err != nil {
+		panic(fmt.Sprintf("the type %s: %v", t, err)) // no provider can serve such a one
 	}
-	switch {
-	case t.Is(tftypes.String):
-		return cty.String
-	case t.Is(tftypes.Bool):
-		return cty.Bool
-	case t.Is(tftypes.Number):
-		return cty.Number
-	}
-	return cty.DynamicPseudoType
+	return of
 }

@@ -1,7 +1,6 @@
 package audit_test
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -23,12 +22,7 @@ func at(seconds float64) time.Time { return start.Add(time.Duration(seconds * fl
 // simulated is the audit of a log of the simulator's own tests.
 func simulated(t *testing.T, name string) audit.Report {
 	t.Helper()
-	file, err := os.Open(filepath.Join("..", "..", "scheduler", "simulator", "testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	events, err := eventlog.Read(file)
+	events, err := eventlog.ReadFile(filepath.Join("..", "..", "scheduler", "simulator", "testdata", name))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,10 +5,12 @@ package eventlog
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
@@ -222,6 +224,15 @@ func Write(w io.Writer, event Event) error {
 
 // maxLine bounds a line of a log: a pod or a status is a few KiB.
 const maxLine = 4 << 20
+
+// ReadFile reads the log in a file.
+func ReadFile(path string) ([]Event, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read an event log: %w", err)
+	}
+	return Read(bytes.NewReader(data))
+}
 
 // Read reads a log. The error for an invalid line contains its number.
 func Read(r io.Reader) ([]Event, error) {

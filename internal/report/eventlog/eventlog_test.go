@@ -2,6 +2,7 @@ package eventlog_test
 
 import (
 	"bytes"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -9,22 +10,32 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
-	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog/eventlogtest"
 )
 
-func TestALogThatIsWrittenAndReadIsTheSame(t *testing.T) {
-	events := eventlogtest.ElasticScheduling()
+// good is the log of the scenario elastic-scheduling as it should go.
+const good = "testdata/elastic-scheduling.jsonl"
+
+func read(t *testing.T, path string) []eventlog.Event {
+	t.Helper()
+	events, err := eventlog.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return events
+}
+
+func TestALogThatIsReadAndWrittenIsTheSame(t *testing.T) {
+	want, err := os.ReadFile(good)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var log bytes.Buffer
-	for _, event := range events {
+	for _, event := range read(t, good) {
 		if err := eventlog.Write(&log, event); err != nil {
 			t.Fatal(err)
 		}
 	}
-	read, err := eventlog.Read(&log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(events, read); diff != "" {
+	if diff := cmp.Diff(string(want), log.String()); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -46,16 +57,18 @@ func FuzzReadNeverPanics(f *testing.F) {
 }
 
 func TestAPreemptedPodStaysPreemptedWhenItsLastStateLeavesThatOut(t *testing.T) {
-	b := eventlogtest.New()
-	victim := eventlogtest.LowWorker1
-	victim.Phase = "Running"
-	b.Pod(1, victim)
-	victim.Disruption, victim.Deleting = eventlog.PreemptionByScheduler, true
-	b.Pod(2, victim)
-	victim.Disruption, victim.Deleted = "", true
-	b.Pod(3, victim)
-
-	h := eventlog.Replay(b.Events)
+	var log eventlog.Builder
+	pod := eventlog.Pod{Name: "a", UID: "u", Phase: "Running"}
+	for second, change := range []func(){
+		func() {},
+		func() { pod.Disruption, pod.Deleting = eventlog.PreemptionByScheduler, true },
+		func() { pod.Disruption, pod.Deleted = "", true },
+	} {
+		change()
+		state := pod
+		log.Add(eventlog.Event{Time: time.Unix(int64(second+1), 0), Pod: &state})
+	}
+	h := log.History()
 	if len(h.Pods) != 1 || !h.Pods[0].Preempted() {
 		t.Fatalf("pods %+v, want one that was preempted", h.Pods)
 	}
@@ -65,7 +78,7 @@ func TestAPreemptedPodStaysPreemptedWhenItsLastStateLeavesThatOut(t *testing.T) 
 }
 
 func TestASummaryHasTheRunAndWaitingTimesOfAJob(t *testing.T) {
-	summaries := eventlog.Replay(eventlogtest.ElasticScheduling()).Summarize()
+	summaries := eventlog.Replay(read(t, good)).Summarize()
 	if len(summaries) != 2 || summaries[0].Job != "low-prio-job" {
 		t.Fatalf("summaries %+v, want the low job's and the high job's", summaries)
 	}

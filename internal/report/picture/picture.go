@@ -12,7 +12,6 @@ import (
 	"math"
 	"reflect"
 	"strings"
-	"time"
 )
 
 // Style is the style sheet of every page.
@@ -62,28 +61,4 @@ func escape(a any) any {
 	default:
 		return html.EscapeString(fmt.Sprint(a))
 	}
-}
-
-// Tick is the smallest of 1, 2, 5 × 10ⁿ that is at least the given distance.
-func Tick(atLeast float64) float64 {
-	power := math.Pow(10, math.Floor(math.Log10(atLeast)))
-	for _, factor := range []float64{1, 2, 5} {
-		if factor*power >= atLeast {
-			return factor * power
-		}
-	}
-	return 10 * power
-}
-
-// AxisUnit is the unit in which a time of that length has a few dozens to a few hundreds.
-func AxisUnit(d time.Duration) (unit time.Duration, name string) {
-	switch {
-	case d > 10*24*time.Hour:
-		return 24 * time.Hour, "d"
-	case d > 6*time.Hour:
-		return time.Hour, "h"
-	case d > 10*time.Minute:
-		return time.Minute, "min"
-	}
-	return time.Second, "s"
 }

@@ -44,7 +44,7 @@ func (d *drawing) draw() (svg picture.Raw, caption string) {
 		bottom, caption = o.lanes(headHeight), o.caption()
 	}
 	d.Markup = &charts
-	d.axis(bottom)
+	d.TimeAxis(d.scale.x0, d.scale.x1, bottom, d.width/75, d.scale.to.Sub(d.scale.from))
 	y := bottom + axisHeight
 	for _, usage := range d.usages() {
 		y += chartGap
@@ -158,7 +158,7 @@ func (d *drawing) lane(l lane, y float64) {
 	}
 	for _, b := range l.bars {
 		if !l.waiting && b.taken {
-			d.taken(b.x2, rowY(b)+rowHeight/2)
+			d.Put(`%s`, picture.Preempted(b.x2, rowY(b)+rowHeight/2))
 		}
 	}
 }
@@ -193,51 +193,12 @@ func (d *drawing) bar(b bar, waiting bool, y float64) {
 	d.Put(`</g>`)
 }
 
-// taken is the mark at the end of the bar of a pod that did not end by itself.
-func (d *drawing) taken(x, y float64) {
-	const arm = 3.2
-	d.Put(`<circle class="taken" cx="%.1f" cy="%.1f" r="%g"/>`, x, y, markRadius)
-	d.Put(`<path class="cross" d="M%.1f %.1fl%g %gm0 %gl%g %g"/>`, x-arm, y-arm, 2*arm, 2*arm, -2*arm, -2*arm, 2*arm)
-}
-
-// axis is the time since the picture's start, in the unit that suits it.
-func (d *drawing) axis(y float64) {
-	unit, name := picture.AxisUnit(d.scale.to.Sub(d.scale.from))
-	all := float64(d.scale.to.Sub(d.scale.from)) / float64(unit)
-	step := picture.Tick(all / (d.width / 75))
-	d.Put(`<line class="axis" x1="%g" x2="%g" y1="%.1f" y2="%.1f"/>`, d.scale.x0, d.scale.x1, y, y)
-	for at := 0.0; at <= all; at += step {
-		x := d.scale.x(d.scale.from.Add(time.Duration(at * float64(unit))))
-		anchor := "middle"
-		if at == 0 {
-			anchor = "start"
-		} else if x > d.scale.x1-18 {
-			anchor = "end"
-		}
-		d.Put(`<line class="axis" x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f"/>`, x, x, y, y+4)
-		d.Put(`<text class="tick" text-anchor=%q x="%.1f" y="%.1f">%g %s</text>`, anchor, x, y+17, at, name)
-	}
-}
-
 // curves is a chart of one number of every job over time.
 type curves struct {
-	title       string
-	format      string // of the values at its edges
-	bottom, top float64
-	logarithmic bool // then bottom is above 0
-	jobs        []curve
-}
-
-// height is where a value lies between the lower edge, 0, and the upper one, 1.
-func (c curves) height(value float64) float64 {
-	bottom, top := c.bottom, c.top
-	if c.logarithmic {
-		bottom, top, value = math.Log(bottom), math.Log(top), math.Log(max(value, bottom))
-	}
-	if top <= bottom {
-		return 1
-	}
-	return min(max((value-bottom)/(top-bottom), 0), 1)
+	title  string
+	format string // of the values at its edges
+	picture.ChartScale
+	jobs []curve
 }
 
 type curve struct {
@@ -251,8 +212,8 @@ const lossWeight = 0.3
 
 // charts are progress and loss, each where there is something to show.
 func (d *drawing) charts() []curves {
-	progress := curves{title: "steps done (% of the job)", format: "%.0f %%", top: 100}
-	loss := curves{title: "loss while training, smoothed, logarithmic", format: "%.2g", logarithmic: true, bottom: math.Inf(1)}
+	progress := curves{title: "steps done (% of the job)", format: "%.0f %%", ChartScale: picture.ChartScale{Top: 100}}
+	loss := curves{title: "loss while training, smoothed, logarithmic", format: "%.2g", ChartScale: picture.ChartScale{Logarithmic: true, Bottom: math.Inf(1)}}
 	for _, job := range d.history.Jobs {
 		p, l := curve{job: job.Name}, curve{job: job.Name}
 		generation := int64(0)
@@ -274,7 +235,7 @@ func (d *drawing) charts() []curves {
 				}
 				l.times = append(l.times, point.Time)
 				l.values = append(l.values, smoothed)
-				loss.bottom, loss.top = min(loss.bottom, smoothed), max(loss.top, smoothed)
+				loss.Bottom, loss.Top = min(loss.Bottom, smoothed), max(loss.Top, smoothed)
 			}
 		}
 		progress.jobs = append(progress.jobs, p)
@@ -298,22 +259,18 @@ func (d *drawing) charts() []curves {
 
 func (d *drawing) chart(c curves, y float64) {
 	d.Put(`<text class="charttitle" x="%g" y="%.1f">%s</text>`, d.scale.x0, y-8, c.title)
-	d.Put(`<text class="tick" text-anchor="end" x="%.1f" y="%.1f">%s</text>`, d.scale.x1, y-8, fmt.Sprintf(c.format, c.top))
-	d.Put(`<text class="tick" text-anchor="end" x="%.1f" y="%.1f">%s</text>`, d.scale.x1, y+chartHeight+14, fmt.Sprintf(c.format, c.bottom))
+	d.Put(`<text class="tick" text-anchor="end" x="%.1f" y="%.1f">%s</text>`, d.scale.x1, y-8, fmt.Sprintf(c.format, c.Top))
+	d.Put(`<text class="tick" text-anchor="end" x="%.1f" y="%.1f">%s</text>`, d.scale.x1, y+chartHeight+14, fmt.Sprintf(c.format, c.Bottom))
 	d.Put(`<rect class="chart" x="%g" y="%.1f" width="%g" height="%g" rx="5"/>`, d.scale.x0, y, d.scale.x1-d.scale.x0, chartHeight)
 	for _, curve := range c.jobs {
 		if len(curve.values) == 0 {
 			continue
 		}
-		path := ""
+		var path picture.Line
 		for i, value := range curve.values {
-			verb := "L"
-			if i == 0 {
-				verb = "M"
-			}
-			path += fmt.Sprintf("%s%.1f %.1f", verb, d.scale.x(curve.times[i]), y+4+(chartHeight-8)*(1-c.height(value)))
+			path.To(d.scale.x(curve.times[i]), y+4+(chartHeight-8)*(1-c.Share(value)))
 		}
-		d.Put(`<path class="curve job%d" d="%s"><title>%s</title></path>`, d.colours[curve.job], path, curve.job)
+		d.Put(`<path class="curve job%d" d="%s"><title>%s</title></path>`, d.colours[curve.job], path.String(), curve.job)
 	}
 }
 

@@ -9,11 +9,10 @@ import (
 	"testing"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
-	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog/eventlogtest"
 )
 
 func TestAnImageIsOneWellFormedFileOfOneColourScheme(t *testing.T) {
-	events := eventlogtest.ElasticScheduling()
+	events := goodLog(t, "elastic-scheduling")
 	images := map[Scheme]string{}
 	for _, scheme := range []Scheme{Light, Dark} {
 		var out bytes.Buffer

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
+	"github.com/elastic-training/terraform-provider-elastic/internal/report/picture"
 	"github.com/elastic-training/terraform-provider-elastic/internal/wording"
 )
 
@@ -22,7 +23,7 @@ const (
 	minBar      = 6.0 // so that a wait of 40 ms is seen
 	charWidth   = 6.4 // of the labels' font, an upper estimate
 	labelMargin = 6.0
-	markRadius  = 7.0
+	markRadius  = picture.MarkRadius
 )
 
 // scale maps times to x.

@@ -14,11 +14,19 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog"
-	"github.com/elastic-training/terraform-provider-elastic/internal/report/eventlog/eventlogtest"
 )
 
 // pageFile, when set, is where the good scenario's page is written, to be looked at.
 const pageFile = "TIMELINE_PAGE"
+
+// goodLog is the log of a scenario as it should go.
+func goodLog(t interface{ Fatal(args ...any) }, scenario string) []eventlog.Event {
+	events, err := eventlog.ReadFile(filepath.Join("..", "eventlog", "testdata", scenario+".jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return events
+}
 
 func render(t *testing.T, events []eventlog.Event) string {
 	t.Helper()
@@ -30,7 +38,7 @@ func render(t *testing.T, events []eventlog.Event) string {
 }
 
 func TestThePageShowsEveryPodNodeAndPreemption(t *testing.T) {
-	page := render(t, eventlogtest.ElasticScheduling())
+	page := render(t, goodLog(t, "elastic-scheduling"))
 	for _, text := range []string{
 		"waiting for capacity", "node-0 · 3.92 CPU", "node-2 · 3.92 CPU", "worker 0 waited", "worker 2 waited 11 s",
 		`class="taken"`, "preempted", "1,000 of 1,000", "97.2 %", "is the same, bit for bit, as",
@@ -47,7 +55,7 @@ func TestThePageShowsEveryPodNodeAndPreemption(t *testing.T) {
 }
 
 func TestThePageShowsWhatAStoryBreaks(t *testing.T) {
-	page := render(t, eventlogtest.Chaos())
+	page := render(t, goodLog(t, "chaos"))
 	for text, times := range map[string]int{
 		`class="gone" x=`:         2, // one node, in both pictures
 		`class="taken" cx="11"`:   1, // the legend's
@@ -63,7 +71,7 @@ func TestThePageShowsWhatAStoryBreaks(t *testing.T) {
 }
 
 func TestThePageNeedsNothingFromElsewhere(t *testing.T) {
-	page := render(t, eventlogtest.ElasticScheduling())
+	page := render(t, goodLog(t, "elastic-scheduling"))
 	for _, text := range []string{"http:", "https:", "<script", "@import", "src="} {
 		if strings.Contains(page, text) {
 			t.Errorf("the page holds %q", text)
@@ -73,7 +81,7 @@ func TestThePageNeedsNothingFromElsewhere(t *testing.T) {
 
 func TestEveryLogGivesTheSamePageTwiceWithWellFormedPictures(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		events := eventlogtest.ElasticScheduling()
+		events := goodLog(t, "elastic-scheduling")
 		events = events[:rapid.IntRange(0, len(events)).Draw(t, "the log's length")]
 		hostile := rapid.StringMatching(`[<>&"'\pL ]{0,12}`).Draw(t, "a text")
 		for _, event := range events {

@@ -184,7 +184,7 @@ func (e *Engine) assignFlavors(en *entry, only map[string]map[string]string) boo
 func (e *Engine) findTargets(en *entry, a *assignment) bool {
 	en.hunt = e.hunt(en.w, en.q, a.needs(), a.demand(en.w))
 	s := search{engine: e, w: en.w, q: en.q}
-	en.hunt.placing, _ = s.placing(a)
+	en.hunt.topologyRequests, _ = s.topologyRequests(a)
 	en.targets = en.hunt.victims()
 	return len(en.targets) > 0
 }

@@ -53,7 +53,7 @@ func (e *Engine) nominateReplacement(en *entry) {
 		en.a.sets = append(en.a.sets, set)
 	}
 	s := search{engine: e, w: w, q: en.q}
-	all, good := s.placing(&en.a)
+	all, good := s.topologyRequests(&en.a)
 	for flavor, requests := range all.requests {
 		all.requests[flavor] = slices.DeleteFunc(requests, func(r topology.Request) bool { return !w.isOnFailedNode(old[r.PodSet]) })
 	}
@@ -75,7 +75,7 @@ func (w *workload) isOnFailedNode(at *topology.Assignment) bool {
 }
 
 // replace is find for the pods of a failed node.
-func (p *places) replace(all placing, broken string, old map[string]*topology.Assignment) (map[string]*topology.Assignment, *topology.Failure) {
+func (p *places) replace(all topologyRequests, broken string, old map[string]*topology.Assignment) (map[string]*topology.Assignment, *topology.Failure) {
 	found, onHosts := map[string]*topology.Assignment{}, topology.Taken{}
 	for _, flavor := range slices.Sorted(maps.Keys(all.requests)) {
 		c := p.of[flavor]

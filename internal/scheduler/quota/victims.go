@@ -11,8 +11,8 @@ type hunt struct {
 	q      *queue
 	needs  []int
 	demand []pairAmount
-	// placing is what must find a place in the end.
-	placing placing
+	// topologyRequests must find a place in the end.
+	topologyRequests topologyRequests
 
 	// advantage reports, for the cohorts above, whether the preemptor has the better place there, and has which classes
 	// there can be.
@@ -76,10 +76,10 @@ func (h *hunt) fits(borrowing bool) bool {
 			return false
 		}
 	}
-	if len(h.placing.requests) == 0 {
+	if len(h.topologyRequests.requests) == 0 {
 		return true
 	}
-	_, failure := h.engine.places.find(h.placing, false)
+	_, failure := h.engine.places.find(h.topologyRequests, false)
 	return failure == nil
 }
 

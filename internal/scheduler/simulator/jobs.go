@@ -13,7 +13,7 @@ type job struct {
 }
 
 // about returns the job, whatever its kind.
-func (j *job) about() *job { return j }
+func (j *job) asJob() *job { return j }
 
 // starts records that a job computes for the first time.
 func (s *simulation) starts(j *job) {

@@ -82,7 +82,7 @@ type owner interface {
 	timer(e event)
 	admitted(w *workload)
 	evicted(w *workload)
-	about() *job
+	asJob() *job
 	priority() int32
 	unfinished() // the simulation has ended, and the job has not
 	// fails is the running pod that a fault deletes: the master, or else the one with the lowest number; nil for none.
@@ -200,7 +200,7 @@ func (s *simulation) stop(p *pod, why ending) {
 
 // losesPod deletes the pod of a job that a fault names; none if the job has no such pod that runs.
 func (s *simulation) losesPod(fault *scenariofile.Fault) {
-	at := slices.IndexFunc(s.jobs, func(o owner) bool { return o.about().name == fault.Job })
+	at := slices.IndexFunc(s.jobs, func(o owner) bool { return o.asJob().name == fault.Job })
 	p := s.jobs[at].fails(fault.Master)
 	if p == nil {
 		return
@@ -276,7 +276,7 @@ func (s *simulation) logPod(p *pod) {
 	if s.log == nil {
 		return
 	}
-	state := eventlog.Pod{Name: p.name, UID: strconv.Itoa(p.id), Job: p.owner.about().name, Role: p.role, PriorityClass: p.class, Phase: "Pending"}
+	state := eventlog.Pod{Name: p.name, UID: strconv.Itoa(p.id), Job: p.owner.asJob().name, Role: p.role, PriorityClass: p.class, Phase: "Pending"}
 	if p.node != nil {
 		state.Node = p.node.name
 	}

@@ -179,7 +179,7 @@ func (s *simulation) summarize(seed uint64) *Summary {
 	first := Time(-1)
 	end := t.last
 	for _, o := range s.jobs {
-		j := o.about()
+		j := o.asJob()
 		if first < 0 || j.submitted < first {
 			first = j.submitted
 		}

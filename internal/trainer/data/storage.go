@@ -8,8 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"time"
-
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/window"
 )
 
 // storage is where the files of a data set are.
@@ -69,7 +67,7 @@ func (e entry) sequential(r io.ReaderAt) io.Reader {
 
 // windowed reads a file from header to header.
 func (e entry) windowed(r io.ReaderAt) io.ReaderAt {
-	return window.New(r, e.stamp.size, e.in.readBytes())
+	return newWindow(r, e.stamp.size, e.in.readBytes())
 }
 
 // disk is the file or directory at root.

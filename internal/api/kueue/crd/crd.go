@@ -9,17 +9,11 @@ import (
 	"io/fs"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 )
 
 //go:embed *.yaml
 var files embed.FS
-
-// Resource is where CustomResourceDefinitions are, for a dynamic client.
-func Resource() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-}
 
 // Objects are the CustomResourceDefinitions, new ones at each call. They are established, and can be used, a moment after
 // they were created. An error means that the program was built with a damaged file.

@@ -18,8 +18,6 @@ const (
 	logarithmicFrom          = 8       // largest over smallest loss, above which the axis is logarithmic
 )
 
-func raw(s string) picture.Raw { return picture.Raw(s) }
-
 // points is the series as coarse as it is drawn. The last point is left out while it is short: half a second is no
 // speed.
 func (v view) points(most int) history.Series {
@@ -40,7 +38,7 @@ func (d *drawing) points() history.Series {
 
 // chart draws a frame with its title and round values at its side, and returns where a value lies.
 func (d *drawing) chart(y float64, title string, a scale) func(value float64) float64 {
-	place := func(value float64) float64 { return y + chartHeight*(1-a.share(value)) }
+	place := func(value float64) float64 { return y + chartHeight*(1-a.Share(value)) }
 	d.Put(`<text class="charttitle" x="%g" y="%.1f">%s</text>
 <rect class="chart" x="%g" y="%.1f" width="%.1f" height="%g" rx="4"/>`, d.x0, y-8, title, d.x0, y, d.x1-d.x0, chartHeight)
 	d.bands(y, chartHeight)
@@ -54,21 +52,8 @@ func (d *drawing) chart(y float64, title string, a scale) func(value float64) fl
 
 // scale is a chart's axis.
 type scale struct {
-	bottom, top float64
-	logarithmic bool
-	ticks       []float64
-}
-
-// share is where a value lies between the lower edge, 0, and the upper one, 1.
-func (a scale) share(value float64) float64 {
-	bottom, top := a.bottom, a.top
-	if a.logarithmic {
-		bottom, top, value = math.Log(bottom), math.Log(top), math.Log(math.Max(value, bottom))
-	}
-	if top <= bottom {
-		return 0.5
-	}
-	return math.Min(1, math.Max(0, (value-bottom)/(top-bottom)))
+	picture.ChartScale
+	ticks []float64
 }
 
 // linear is an axis with round ends.
@@ -78,7 +63,7 @@ func linear(lowest, highest float64) scale {
 	}
 	step := picture.Tick((highest - lowest) / (chartTicks - 1))
 	first, last := math.Floor(lowest/step), math.Ceil(highest/step)
-	a := scale{bottom: first * step, top: last * step}
+	a := scale{ChartScale: picture.ChartScale{Bottom: first * step, Top: last * step}}
 	for i := first; i <= last; i++ {
 		a.ticks = append(a.ticks, i*step)
 	}
@@ -90,7 +75,7 @@ func logarithmic(lowest, highest float64) scale {
 	lowest = math.Max(lowest, highest*1e-12)
 	room := math.Pow(highest/lowest, 0.06) // so that the curve does not lie on the edges
 	lowest, highest = lowest/room, highest*room
-	a := scale{bottom: lowest, top: highest, logarithmic: true}
+	a := scale{ChartScale: picture.ChartScale{Bottom: lowest, Top: highest, Logarithmic: true}}
 	for _, factors := range [][]float64{{1, 2, 5}, {1, 3}, {1}} {
 		a.ticks = nil
 		for power := math.Floor(math.Log10(lowest)); power <= math.Ceil(math.Log10(highest)); power++ {
@@ -139,13 +124,14 @@ func (d *drawing) throughput(y float64) bool {
 		return false
 	}
 	place := d.chart(y, "records per second", linear(0, highest))
-	var line strings.Builder
-	fmt.Fprintf(&line, "M%.1f %.1f", d.x0, place(0))
+	var line picture.Line
+	line.To(d.x0, place(0))
 	x := d.x0
 	for i, p := range s.Points {
 		from, to := d.x(time.Duration(i)*s.Width), d.x(time.Duration(i+1)*s.Width)
 		at := place(perSecond(p, s.Width))
-		fmt.Fprintf(&line, "L%.1f %.1fL%.1f %.1f", from, at, to, at)
+		line.To(from, at)
+		line.To(to, at)
 		x = to
 	}
 	top := strings.Replace(line.String(), "M", "L", 1)
@@ -183,8 +169,7 @@ func (d *drawing) loss(y float64) bool {
 		title, axis = title+", logarithmic", logarithmic(lowest, highest)
 	}
 	place := d.chart(y, title, axis)
-	var line strings.Builder
-	verb := "M"
+	var line picture.Line
 	var x, at float64
 	for i, p := range s.Points {
 		loss, ok := p.Loss()
@@ -192,8 +177,7 @@ func (d *drawing) loss(y float64) bool {
 			continue // nothing was computed then; the curve continues behind it
 		}
 		x, at = d.x(time.Duration(i)*s.Width+s.Width/2), place(loss)
-		fmt.Fprintf(&line, "%s%.1f %.1f", verb, x, at)
-		verb = "L"
+		line.To(x, at)
 	}
 	d.Put(`<g class="job2"><path class="curve" d="%s"/><circle class="dot" cx="%.1f" cy="%.1f" r="3"/></g>`, line.String(), x, at)
 	for _, e := range d.Evaluations {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/elastic-training/terraform-provider-elastic/internal/report/picture"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/observe/history"
 	"github.com/elastic-training/terraform-provider-elastic/internal/wording"
 )
@@ -131,9 +132,9 @@ func (d *drawing) interruptions(l *history.WorkerHistory, y float64) {
 		x := math.Min(math.Max(d.x(mark.At), d.x0+7), d.x1-7)
 		drawn := lostMark(x, y)
 		if mark.Kind == history.Preempted {
-			drawn = preemptedMark(x, y)
+			drawn = picture.Preempted(x, y)
 		}
-		d.Put(`<g><title>%s</title>%s</g>`, interruptionText(l, mark), raw(drawn))
+		d.Put(`<g><title>%s</title>%s</g>`, interruptionText(l, mark), drawn)
 	}
 }
 

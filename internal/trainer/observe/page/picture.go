@@ -57,7 +57,7 @@ func (d *drawing) x(t time.Duration) float64 {
 // draw draws lanes, axis and charts from the top down; bands of the job's phases lie under all of them.
 func (d *drawing) draw() picture.Raw {
 	bottom := d.lanes(headHeight)
-	d.axis(bottom + 4)
+	d.TimeAxis(d.x0, d.x1, bottom+4, (d.x1-d.x0)/75, d.now)
 	y := bottom + 4 + axisHeight
 	for _, chart := range []func(y float64) bool{d.throughput, d.loss} {
 		if chart(y + chartGap) {
@@ -98,28 +98,6 @@ func (d *drawing) bands(y, height float64) {
 	}
 }
 
-// axis is the time since the master began, in the unit that suits it.
-func (d *drawing) axis(y float64) {
-	unit, name := picture.AxisUnit(d.now)
-	all := float64(d.now) / float64(unit)
-	if all <= 0 {
-		return
-	}
-	step := picture.Tick(all / ((d.x1 - d.x0) / 75))
-	d.Put(`<line class="axis" x1="%g" x2="%g" y1="%.1f" y2="%.1f"/>`, d.x0, d.x1, y, y)
-	for i := 0.0; i*step <= all; i++ {
-		x := d.x(time.Duration(i * step * float64(unit)))
-		anchor := "middle"
-		if i == 0 {
-			anchor = "start"
-		} else if x > d.x1-18 {
-			anchor = "end"
-		}
-		d.Put(`<line class="axis" x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f"/>
-<text class="tick" text-anchor="%s" x="%.1f" y="%.1f">%.6g %s</text>`, x, x, y, y+4, anchor, x, y+17, i*step, name)
-	}
-}
-
 // present are the kinds of marks that there are.
 func (v view) present() map[history.Kind]bool {
 	kinds := map[history.Kind]bool{}
@@ -133,16 +111,16 @@ func (v view) present() map[history.Kind]bool {
 
 func (v view) legend(m *picture.Markup) {
 	m.Put(`<div class="legend" aria-hidden="true">`)
-	key := func(drawn, text string) {
-		m.Put(`<span><svg viewBox="0 0 22 14">%s</svg>%s</span>`, picture.Raw(drawn), text)
+	key := func(drawn picture.Raw, text string) {
+		m.Put(`<span><svg viewBox="0 0 22 14">%s</svg>%s</span>`, drawn, text)
 	}
 	for _, state := range []history.State{history.Ready, history.Joining, history.Starting} {
-		key(fmt.Sprintf(`<g class="job0"><rect class="%s" width="22" height="14" rx="3"/></g>`, state), history.Describe(state))
+		key(picture.Raw(`<g class="job0"><rect class="`+state+`" width="22" height="14" rx="3"/></g>`), history.Describe(state))
 	}
 	key(`<g class="job0"><rect class="tint" x="0.5" y="0.5" width="21" height="13" rx="3"/><path class="curve" d="M3 12L12 2M10 12L19 2"/><rect class="pendingedge" x="0.5" y="0.5" width="21" height="13" rx="3"/></g>`, history.Describe(history.Pending))
 	present := v.present()
 	if present[history.Preempted] {
-		key(preemptedMark(11, 7), "preempted")
+		key(picture.Preempted(11, 7), "preempted")
 	}
 	if present[history.Lost] || present[history.Failed] || present[history.Deleted] {
 		key(lostMark(11, 7), "lost, failed or deleted")
@@ -160,12 +138,8 @@ func (v view) legend(m *picture.Markup) {
 	m.Put(`</div>`)
 }
 
-// preemptedMark is at the end of a worker that was preempted, the same as in a timeline; lostMark of another that did
-// not end by itself. They differ in shape, not in colour alone.
-func preemptedMark(x, y float64) string {
-	return fmt.Sprintf(`<circle class="taken" cx="%.1f" cy="%.1f" r="6.5"/><path class="cross" d="M%.1f %.1fl6 6m0 -6l-6 6"/>`, x, y, x-3, y-3)
-}
-
-func lostMark(x, y float64) string {
-	return fmt.Sprintf(`<circle class="ring" cx="%.1f" cy="%.1f" r="5.5"/><path class="ringcross" d="M%.1f %.1fl4 4m0 -4l-4 4"/>`, x, y, x-2, y-2)
+// lostMark is at the end of a worker that did not end by itself and was not preempted. It differs from picture.Preempted in
+// shape, not in colour alone.
+func lostMark(x, y float64) picture.Raw {
+	return picture.Raw(fmt.Sprintf(`<circle class="ring" cx="%.1f" cy="%.1f" r="5.5"/><path class="ringcross" d="M%.1f %.1fl4 4m0 -4l-4 4"/>`, x, y, x-2, y-2))
 }

@@ -164,8 +164,8 @@ func (s *site) beyondRetained(ctx context.Context) error {
 	return wait(ctx, "some steps", func() bool { return s.step.Load() > at+5 })
 }
 
-// newcomer is a worker that joins at step 0 and reads nothing until it is told to.
-func (s *site) newcomer(ctx context.Context, id int) (*visitor, func(), error) {
+// joiningWorker joins at step 0 and reads nothing until it is told to.
+func (s *site) joiningWorker(ctx context.Context, id int) (*visitor, func(), error) {
 	v, closeVisit, err := s.visit(ctx, &wirepb.Join{Worker: int64(id), Numerics: kernel.NumericsVersion})
 	if err != nil {
 		return nil, nil, err
@@ -249,7 +249,7 @@ func (s *site) tenJoin(ctx context.Context) error {
 	before := heap()
 	var visitors []*visitor
 	for i := range 10 {
-		v, closeVisit, err := s.newcomer(ctx, 10+i)
+		v, closeVisit, err := s.joiningWorker(ctx, 10+i)
 		if err != nil {
 			return err
 		}
@@ -299,7 +299,7 @@ func (s *site) oneReads(ctx context.Context) error {
 		return err
 	}
 	for id := 10; ; id++ {
-		v, closeVisit, err := s.newcomer(ctx, id)
+		v, closeVisit, err := s.joiningWorker(ctx, id)
 		if err != nil {
 			return err
 		}

@@ -11,17 +11,17 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/scheduler/topology"
 )
 
-// placing is what an assignment asks of the topologies of its flavors.
-type placing struct {
+// topologyRequests is what an assignment asks of the topologies of its flavors.
+type topologyRequests struct {
 	requests map[string][]topology.Request // by flavor
 	// key is equal for those that ask for the same.
 	key string
 }
 
-// placing lists what the pod sets of an assignment ask for (Kueue's WorkloadsTopologyRequests). A pod set with flavors
+// topologyRequests lists what the pod sets of an assignment ask for (Kueue's WorkloadsTopologyRequests). A pod set with flavors
 // that cannot be placed gets an error instead; it reports whether there is none.
-func (s *search) placing(a *assignment) (placing, bool) {
-	all, good := placing{requests: map[string][]topology.Request{}}, true
+func (s *search) topologyRequests(a *assignment) (topologyRequests, bool) {
+	all, good := topologyRequests{requests: map[string][]topology.Request{}}, true
 	if s.engine.config.NodesUnknown {
 		return all, true
 	}
@@ -91,7 +91,7 @@ type found struct {
 
 // find finds places for all, and remembers them: the heads of many queues often ask for the same. empty: as if no
 // workload with a topology were there. The failure is that of the first pod set by name. (Kueue takes one in no order.)
-func (p *places) find(all placing, empty bool) (map[string]*topology.Assignment, *topology.Failure) {
+func (p *places) find(all topologyRequests, empty bool) (map[string]*topology.Assignment, *topology.Failure) {
 	f := finding{all.key, empty, p.state}
 	if empty {
 		f.state = 0
@@ -104,7 +104,7 @@ func (p *places) find(all placing, empty bool) (map[string]*topology.Assignment,
 	return at, failure
 }
 
-func (p *places) search(all placing, empty bool) (map[string]*topology.Assignment, *topology.Failure) {
+func (p *places) search(all topologyRequests, empty bool) (map[string]*topology.Assignment, *topology.Failure) {
 	found := map[string]*topology.Assignment{}
 	var first *topology.Failure
 	onHosts := topology.Taken{}
@@ -129,7 +129,7 @@ func (s *search) place(a *assignment) {
 	if a.mode == noFit {
 		return
 	}
-	all, good := s.placing(a)
+	all, good := s.topologyRequests(a)
 	if !good {
 		a.mode = noFit
 		return
@@ -199,7 +199,7 @@ func (a *assignment) placeAt(s *search, found map[string]*topology.Assignment) {
 		}
 		flavor, why := s.topologyFlavor(set)
 		if why != "" {
-			panic(fmt.Sprintf("quota: %s has a place, but %s", set.of.Name, why)) // placing did not ask for it
+			panic(fmt.Sprintf("quota: %s has a place, but %s", set.of.Name, why)) // topologyRequests did not ask for it
 		}
 		for _, d := range set.placed.Domains {
 			a.places = append(a.places, newPlacement(flavor, d.Values, scheduler.Units(set.of.Requests), d.Count))
@@ -215,7 +215,7 @@ func (e *Engine) placeWithout(en *entry) {
 		return
 	}
 	s := search{engine: e, w: en.w, q: en.q}
-	all, _ := s.placing(&en.a)
+	all, _ := s.topologyRequests(&en.a)
 	if len(all.requests) == 0 {
 		return
 	}

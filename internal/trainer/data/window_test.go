@@ -1,4 +1,4 @@
-package window_test
+package data
 
 import (
 	"bytes"
@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
-
-	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/data/window"
 )
 
 type counting struct {
@@ -22,11 +20,11 @@ func (c *counting) ReadAt(b []byte, at int64) (int, error) {
 	return n, err
 }
 
-func TestItReadsLikeTheFile(t *testing.T) {
+func TestAWindowReadsLikeTheFile(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		file := bytes.NewReader(rapid.SliceOfN(rapid.Byte(), 0, 200).Draw(t, "file"))
 		// The file may have shrunk since its size was requested.
-		w := window.New(file, file.Size()+int64(rapid.IntRange(0, 5).Draw(t, "shrunk")), rapid.IntRange(1, 64).Draw(t, "window"))
+		w := newWindow(file, file.Size()+int64(rapid.IntRange(0, 5).Draw(t, "shrunk")), rapid.IntRange(1, 64).Draw(t, "window"))
 		for range rapid.IntRange(1, 30).Draw(t, "reads") {
 			at, n := int64(rapid.IntRange(0, 210).Draw(t, "at")), rapid.IntRange(0, 80).Draw(t, "bytes")
 			got, want := make([]byte, n), make([]byte, n)
@@ -39,10 +37,10 @@ func TestItReadsLikeTheFile(t *testing.T) {
 	})
 }
 
-func TestItReadsAheadWhileHopsAreShort(t *testing.T) {
+func TestAWindowReadsAheadWhileHopsAreShort(t *testing.T) {
 	hop := func(length int64) *counting {
 		c := &counting{r: bytes.NewReader(make([]byte, 1<<20))}
-		w := window.New(c, 1<<20, 64<<10)
+		w := newWindow(c, 1<<20, 64<<10)
 		for at := int64(0); at+20 <= 1<<20; at += length {
 			if _, err := w.ReadAt(make([]byte, 20), at); err != nil {
 				t.Fatal(err)
