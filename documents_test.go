@@ -200,14 +200,14 @@ func TestEveryExampleHasAReadmeThatSaysWhatItNeedsAndHowToRunIt(t *testing.T) {
 }
 
 func TestTheDrawingsDifferInTheirColoursOnly(t *testing.T) {
-	for _, name := range []string{"forecast", "parts"} {
+	for _, name := range []string{"forecast", "parts", "session"} {
 		var texts []string
 		for _, theme := range []string{"light", "dark"} {
 			text, err := os.ReadFile("docs/images/" + name + "-" + theme + ".svg")
 			if err != nil {
 				t.Fatal(err)
 			}
-			texts = append(texts, regexp.MustCompile(`(?m)^  svg \{ --page.*$`).ReplaceAllString(string(text), ""))
+			texts = append(texts, regexp.MustCompile(`(?m)^ *svg \{ --page.*$`).ReplaceAllString(string(text), ""))
 		}
 		if texts[0] != texts[1] {
 			t.Errorf("docs/images/%s-light.svg and -dark.svg differ in more than the line with their colours", name)

@@ -68,6 +68,8 @@ func TestWhatIsMissingIsNamedBeforeAnythingIsBuilt(t *testing.T) {
 		"generate without protoc":           {"generate", map[string]string{"go": newGo, "terraform": newTerraform, "git": anything}, []string{"protoc", "apt-get install protobuf-compiler"}},
 		"release-check without git":         {"release-check", map[string]string{"go": newGo}, []string{"git is not on PATH"}},
 		"docs without go":                   {"docs", nil, []string{"go is not on PATH"}},
+		"recording without go":              {"recording", nil, []string{"go is not on PATH"}},
+		"recording on another system":       {"recording", map[string]string{"go": newGo, "terraform": newTerraform, "uname": darwin}, []string{"Linux only"}},
 		"image without go":                  {"image", nil, []string{"go is not on PATH"}},
 		"e2e-kind without go":               {"e2e-kind", map[string]string{"terraform": newTerraform}, []string{"go is not on PATH"}},
 		"e2e-kind with an old terraform":    {"e2e-kind", map[string]string{"go": newGo, "terraform": oldTerraform}, []string{"too old", "1.5.7"}},

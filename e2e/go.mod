@@ -7,6 +7,7 @@ godebug default=go1.26
 require (
 	github.com/chromedp/cdproto v0.0.0-20250724212937-08a3db8b4327
 	github.com/chromedp/chromedp v0.14.2
+	github.com/creack/pty v1.1.24
 	github.com/elastic-training/terraform-provider-elastic v0.0.0
 	github.com/elastic-training/terraform-provider-elastic/simcluster v0.0.0
 	github.com/go-logr/logr v1.4.3

@@ -25,7 +25,7 @@ go)
   ;;
 linux)
   [ "$(uname -s)" = Linux ] ||
-    refuse "The embedded cluster runs on Linux only, and this is $(uname -s). Use a Linux machine, a virtual machine or a container; or a kind cluster, by make e2e-kind."
+    refuse "The embedded cluster runs on Linux only, and this is $(uname -s). Use a Linux machine, a virtual machine or a container; or a kind cluster (examples/kind; make e2e-kind)."
   ;;
 git)
   command -v git >/dev/null || refuse "git is not on PATH. Install git (on Debian: apt-get install git; https://git-scm.com/downloads), then run make again."

@@ -18,7 +18,7 @@ mkdir -p "$out/tests"
 # Packages that have tests. The others would be compiled for nothing, the control plane among them: once more with -race.
 tested='{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}'
 # These start clusters. In the quick tier there is one cluster, that of package promises.
-clusters='/e2e/(examples|forecast|kueue|promises|provider|scenario/embedded|scenario/onkind|status|task|training|truth|tutorial|underqueue)$|/simcluster$'
+clusters='/e2e/(cmd/recording|examples|forecast|kueue|promises|provider|scenario/embedded|scenario/onkind|status|task|training|truth|tutorial|underqueue)$|/simcluster$'
 # These take longest, and start first: at the end of a module a package would have the machine to itself.
 longest='/e2e/provider$|/e2e/scenario/embedded$'
 # What several goroutines share is tested with the race detector too.

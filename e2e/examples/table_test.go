@@ -152,10 +152,11 @@ resource "elastic_training_job" "low" {
 	"resources/elastic_topology":                {},
 	"resources/elastic_training_job":            {},
 	"resources/elastic_workload_priority_class": {},
-	"tutorials/elastic-scheduling":              {with: []string{"models"}, variables: map[string]string{"config_path": ""}},
-	"tutorials/queue-priorities":                {variables: map[string]string{"config_path": "", "high_seconds": "600"}, asRoot: skyPilot},
-	"tutorials/queue-priorities/workloads":      {variables: map[string]string{"config_path": ""}},
-	"unreliable-nodes":                          {with: []string{"models"}, variables: map[string]string{"config_path": "", "epochs": "1"}},
+	"kind":                                 {notApplied: "TestTheCommandsOfTheQuickstartWorkAsPrinted applies it on kind; here no node declares its GPUs"},
+	"tutorials/elastic-scheduling":         {with: []string{"models"}, variables: map[string]string{"config_path": ""}},
+	"tutorials/queue-priorities":           {variables: map[string]string{"config_path": "", "high_seconds": "600"}, asRoot: skyPilot},
+	"tutorials/queue-priorities/workloads": {variables: map[string]string{"config_path": ""}},
+	"unreliable-nodes":                     {with: []string{"models"}, variables: map[string]string{"config_path": "", "epochs": "1"}},
 }
 
 // namespaces are those that examples name: no resource of this provider makes them.

@@ -49,6 +49,9 @@ type Cluster struct {
 	ownNetwork bool // the engine had no network of kind's before
 }
 
+// Name is the cluster's name.
+func (c *Cluster) Name() string { return c.name }
+
 const (
 	createLimit = 8 * time.Minute
 	deleteLimit = 2 * time.Minute
