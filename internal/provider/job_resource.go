@@ -64,15 +64,20 @@ func (r *jobResource) begin(ctx context.Context, diags *diag.Diagnostics, of tim
 	return client, ctx, cancel
 }
 
+// loader reads its value from a state.
+type loader interface {
+	load(ctx context.Context, raw tftypes.Value) diag.Diagnostics
+}
+
 // delete reads the state into a model, of which shared is a part, and lets remove delete the job's objects.
 func (r *jobResource) delete(
-	ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse, model any, shared *jobModel,
+	ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse, model loader, shared *jobModel,
 	remove func(ctx context.Context, client *cluster.Client) diag.Diagnostics,
 ) {
 	r.connection.applies()
 	ctx, addWarnings := collectWarnings(ctx, &resp.Diagnostics)
 	defer addWarnings()
-	resp.Diagnostics.Append(req.State.Get(ctx, model)...)
+	resp.Diagnostics.Append(model.load(ctx, req.State.Raw)...)
 	client, ctx, cancel := r.begin(ctx, &resp.Diagnostics, shared.Timeouts.Delete)
 	defer cancel()
 	if client != nil {
