@@ -73,7 +73,7 @@ func TestAnUrgentTaskTakesTheBurstWorkersOfAPyTorchJobAndGivesThemBack(t *testin
 		"restarted with the Trainer of Transformers": {"import transformers", "finetune.py", "checkpoint-*/trainer_state.json"},
 	} {
 		if torchtest.Has(t, c.imports) {
-			scripts[name] = library(t, python, filepath.Join(root, "examples/pytorch", c.script), c.checkpoint)
+			scripts[name] = library(python, filepath.Join(root, "examples/pytorch", c.script), c.checkpoint)
 		} else {
 			t.Logf("%s is left out: %s fails", c.script, c.imports)
 		}
@@ -159,7 +159,7 @@ type pyTorchScript struct {
 }
 
 // library is an example of a library, which prints where it continues, and on how many ranks.
-func library(t *testing.T, python, script, checkpoint string) pyTorchScript {
+func library(python, script, checkpoint string) pyTorchScript {
 	const epochs, stepsPerEpoch = 12, 20
 	return pyTorchScript{
 		job: func(directory string) string {

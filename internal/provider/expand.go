@@ -41,15 +41,6 @@ func (r *expander) texts(value types.Map) map[string]string {
 	return texts
 }
 
-// words are a list's texts.
-func (r *expander) words(list types.List) []string {
-	var words []string
-	for _, text := range elements[types.String](r, list) {
-		words = append(words, text.ValueString())
-	}
-	return words
-}
-
 // json is a text in one spelling for all that mean the same; nil for null and for text that is no JSON, which
 // jsonSyntax refuses.
 func (r *expander) json(value types.String) json.RawMessage {

@@ -52,14 +52,6 @@ func (w *flattener) mapOf(element attr.Type, values any, length int) types.Map {
 	return value
 }
 
-func (w *flattener) texts(values map[string]string) types.Map {
-	return w.mapOf(types.StringType, values, len(values))
-}
-
-func (w *flattener) lists(values map[string][]string) types.Map {
-	return w.mapOf(types.ListType{ElemType: types.StringType}, values, len(values))
-}
-
 func (w *flattener) json(value any, absent bool) types.String {
 	if absent {
 		return types.StringNull()

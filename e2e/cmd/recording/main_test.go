@@ -5,13 +5,11 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/spf13/cobra"
-
 	"github.com/elastic-training/terraform-provider-elastic/internal/cli/clitest"
 )
 
 func TestManners(t *testing.T) {
-	clitest.Manners(t, func() *cobra.Command { return newRoot() })
+	clitest.Manners(t, newRoot)
 }
 
 func TestTheSessionOfTheReadmeIsRecordedOnACluster(t *testing.T) {
