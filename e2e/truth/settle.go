@@ -95,6 +95,9 @@ func (v *view) moves() (enough time.Duration, moves error) {
 		}
 	}
 	enough, moves = v.queuesMove()
+	if moves == nil {
+		enough, moves = v.nominationsMove()
+	}
 	if !v.othersAct() || moves != nil && enough == 0 {
 		return enough, moves
 	}
@@ -443,6 +446,17 @@ func (v *view) queuesMove() (enough time.Duration, moves error) {
 		}
 	}
 	return enough, moves
+}
+
+// nominationsMove looks at what waits for a node that is reserved for it. When its victims have gone, the scheduler binds its
+// claims first, and asks for the result once a second.
+func (v *view) nominationsMove() (enough time.Duration, moves error) {
+	for _, pod := range v.pods.all() {
+		if pod.Spec.NodeName == "" && pod.Status.NominatedNodeName != "" && !ended(pod) {
+			return longCalm, fmt.Errorf("pod %s/%s may be bound to node %s", pod.Namespace, pod.Name, pod.Status.NominatedNodeName)
+		}
+	}
+	return 0, nil
 }
 
 // schedulerMoves reports, from the scheduler's metrics, that a pod is in its active or backoff queue. Pods in the
