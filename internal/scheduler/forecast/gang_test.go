@@ -2,6 +2,8 @@ package forecast_test
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -75,6 +77,10 @@ func TestWhatIsCertainOfAGangWhoseChoicesAreNotAllFollowed(t *testing.T) {
 		claims := answer.Claims()
 		if answer.Outcome != c.outcome || claims.Outcome.Certain != c.certain || claims.Evictions.Certain != c.counted {
 			t.Errorf("%s: %s, %+v", name, answer.Outcome, claims)
+		}
+		counts := fmt.Sprintf("(%d to %d of these %d)", claims.Evictions.Pods.Min, claims.Evictions.Pods.Max, len(answer.Evicts))
+		if c.counted && !strings.Contains(answer.Text(), counts) {
+			t.Errorf("%s: the text does not say how many pods are evicted:\n%s", name, answer.Text())
 		}
 	}
 }
