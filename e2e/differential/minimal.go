@@ -133,8 +133,7 @@ var trims = []func(*corev1.Pod){
 	func(p *corev1.Pod) {
 		p.Spec.Containers[0].Ports = p.Spec.Containers[0].Ports[:min(1, len(p.Spec.Containers[0].Ports))]
 	},
-	func(p *corev1.Pod) { delete(p.Spec.Containers[0].Resources.Requests, corev1.ResourceMemory) },
-	func(p *corev1.Pod) { delete(p.Spec.Containers[0].Resources.Requests, corev1.ResourceCPU) },
+	withoutResource(corev1.ResourceMemory), withoutResource(corev1.ResourceCPU), withoutResource(mapped),
 	func(p *corev1.Pod) { p.Spec.Resources = nil },
 	func(p *corev1.Pod) { p.Spec.Overhead, p.Spec.RuntimeClassName = nil, nil },
 	func(p *corev1.Pod) { p.OwnerReferences = nil },
@@ -148,10 +147,14 @@ var trims = []func(*corev1.Pod){
 		p.Spec.ResourceClaims, p.Spec.Containers[0].Resources.Claims = nil, nil
 		p.Status.ResourceClaimStatuses, p.Status.ExtendedResourceClaimStatus = nil, nil
 	},
-	func(p *corev1.Pod) {
-		delete(p.Spec.Containers[0].Resources.Requests, mapped)
-		delete(p.Spec.Containers[0].Resources.Limits, mapped)
-	},
+}
+
+// withoutResource takes the limit away, too: the API server makes it the request where that is missing.
+func withoutResource(name corev1.ResourceName) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		delete(p.Spec.Containers[0].Resources.Requests, name)
+		delete(p.Spec.Containers[0].Resources.Limits, name)
+	}
 }
 
 // trimAffinity leaves a pod without affinity as it is.

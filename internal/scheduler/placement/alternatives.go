@@ -63,7 +63,7 @@ func (c *Cluster) Alternatives(pod *Pod) Prospect {
 		return p
 	}
 	if !cy.abandoned() && cy.ineligible() == "" {
-		cy.evictable(statuses, &p)
+		cy.evictableInAnyOrder(statuses, &p)
 	}
 	return p
 }
@@ -113,6 +113,32 @@ type prospective struct {
 	Option
 	at   int
 	rank ranking
+}
+
+// evictableInAnyOrder adds the ways in which evictions can make room, whatever the order of the budgets.
+func (cy *cycle) evictableInAnyOrder(statuses []filterStatus, p *Prospect) {
+	orders, complete := cy.budgetOrders()
+	budgets, first, found := cy.c.budgets, len(p.Approximate), p.Options
+	for order := range orders {
+		cy.c.budgets, p.Options, p.Approximate = order, nil, p.Approximate[:first]
+		cy.evictable(statuses, p)
+		for _, o := range p.Options {
+			if !slices.ContainsFunc(found, o.equal) {
+				found = append(found, o)
+			}
+		}
+	}
+	slices.SortStableFunc(found, func(a, b Option) int { return cmp.Compare(cy.c.position[a.Node], cy.c.position[b.Node]) })
+	cy.c.budgets, p.Options = budgets, found
+	if !complete && p.Kind == Preempts {
+		p.Approximate = append(p.Approximate, fmt.Sprintf("more than %d disruption budgets cover the same pods, and kube-scheduler considers them in no fixed order", mostContested))
+	}
+}
+
+// equal reports whether two options are one.
+func (o Option) equal(other Option) bool {
+	return o.Node == other.Node && o.Violations == other.Violations &&
+		slices.EqualFunc(o.Victims, other.Victims, func(a, b Victim) bool { return a.Pod == b.Pod && slices.Equal(a.Or, b.Or) })
 }
 
 // evictable adds the ways in which evictions can make room. If the order of a node's pods is open (equal priority,

@@ -2,13 +2,10 @@ package placement
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
-	"k8s.io/apimachinery/pkg/labels"
 )
 
 // preempt looks for pods to evict, after a search that found nothing; false: the pod may not
@@ -184,81 +181,6 @@ func (r ranking) compare(other ranking) int {
 		return cmp.Compare(other.count, r.count)
 	}
 	return cmp.Compare(r.start, other.start)
-}
-
-// budget is a PodDisruptionBudget.
-type budget struct {
-	namespace string
-	selector  labels.Selector
-	allowed   int32
-	disrupted map[string]bool
-}
-
-func newBudget(pdb *policyv1.PodDisruptionBudget) *budget {
-	b := &budget{namespace: pdb.Namespace, selector: selector(pdb.Spec.Selector), allowed: pdb.Status.DisruptionsAllowed, disrupted: map[string]bool{}}
-	if b.selector.Empty() {
-		return nil // A selector that is nil or empty matches nothing here.
-	}
-	for name := range pdb.Status.DisruptedPods {
-		b.disrupted[name] = true
-	}
-	return b
-}
-
-// Budgets is the allowed disruptions of PodDisruptionBudgets at one moment. The disruption controller writes them, and
-// kube-scheduler may still read older values.
-type Budgets struct {
-	list []*budget
-}
-
-// Budgets are those that decisions go by now.
-func (c *Cluster) Budgets() Budgets { return Budgets{slices.Clone(c.budgets)} }
-
-// Equal reports whether two moments allow the same.
-func (b Budgets) Equal(other Budgets) bool { return slices.Equal(b.list, other.list) }
-
-// String has what each budget allows.
-func (b Budgets) String() string {
-	allowed := make([]int32, len(b.list))
-	for i, one := range b.list {
-		allowed[i] = one.allowed
-	}
-	return fmt.Sprint(allowed)
-}
-
-// At is a copy of the cluster whose decisions use the budgets of another moment.
-func (c *Cluster) At(budgets Budgets) *Cluster {
-	clone := c.Clone()
-	clone.budgets = slices.Clone(budgets.list)
-	return clone
-}
-
-func (b *budget) covers(pod *Pod) bool {
-	return b.namespace == pod.namespace && len(pod.labels) > 0 && b.selector.Matches(pod.labels) && !b.disrupted[pod.Name]
-}
-
-// violating reports for each of several pods, in their order, whether its budget would not allow its eviction after
-// those before it (filterPodsWithPDBViolation). The result is valid until the next call.
-func (c *Cluster) violating(n *node, pods []int) []bool {
-	c.work.violating = grow(c.work.violating, len(pods))
-	result := c.work.violating
-	clear(result)
-	if len(c.budgets) == 0 {
-		return result
-	}
-	left := make([]int32, len(c.budgets))
-	for i, b := range c.budgets {
-		left[i] = b.allowed
-	}
-	for j, at := range pods {
-		for i, b := range c.budgets {
-			if b.covers(n.pods[at].pod) {
-				left[i]--
-				result[j] = result[j] || left[i] < 0
-			}
-		}
-	}
-	return result
 }
 
 // queueOrder is the order of the scheduling queue: the higher priority, then the earlier (queuesort, PrioritySort).

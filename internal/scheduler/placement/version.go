@@ -31,12 +31,16 @@ type rules struct {
 	missingDrivers bool
 	// volumeScores: nodes are preferred whose volumes would be used the least (StorageCapacityScoring).
 	volumeScores bool
+	// untilViolated: a victim takes from the budgets that cover it up to the first that does not allow its eviction; before,
+	// from all (preemption, FilterVictimsWithPDBViolation).
+	untilViolated bool
 }
 
 // rulesOf are the rules of an API server's version, which for the unmodified scheduler is its own.
 func rulesOf(gitVersion string) rules {
 	newest := rules{
 		gatedNominations: true, resizeByPod: true, imageVolumes: true, plainMessages: true, missingDrivers: true, volumeScores: true,
+		untilViolated: true,
 	}
 	if minor, err := minorOf(gitVersion); err == nil && minor == "1.36" {
 		return rules{}

@@ -1,6 +1,8 @@
 package placement
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -54,6 +56,43 @@ func TestTheRulesAreThoseOfTheClustersVersion(t *testing.T) {
 				t.Errorf("%s: in %q a pod is %s, not %s", name, version, got, want)
 			}
 		}
+	}
+}
+
+func TestTheOrderOfBudgetsThatCoverTheSamePodIsChanceFrom137(t *testing.T) {
+	web, front := map[string]string{"app": "web"}, map[string]string{"tier": "front"}
+	both := func(p *corev1.Pod) { p.Labels = map[string]string{"app": "web", "tier": "front"} }
+	for version, want := range map[string]string{
+		"v1.36.1": "b, evicting default/y",
+		"v1.37.1": "a, evicting default/x; b, evicting default/y",
+	} {
+		// Where the budget of web comes first, the pod that has both uses it up, though its eviction is not allowed.
+		b := nodes("a", "b").budget(0, front).budget(1, web).at("a").runs("f", 0, "1", both).runs("x", 0, "2", labelledAs("web")).at("b").runs("y", 50, "3")
+		b.Version = version
+		c := New(b.Snapshot)
+		pod := c.Pod(prioritised("new", 100, amounts("cpu", "3")))
+		var options []string
+		for _, o := range c.Alternatives(pod).Options {
+			options = append(options, o.String())
+		}
+		if got := strings.Join(options, "; "); got != want {
+			t.Errorf("%s: %q; want %q", version, got, want)
+		}
+		decided := c.Schedule(pod)
+		if one := (Option{Node: decided.Node, Victims: []Victim{{Pod: decided.Victims[0]}}}); !slices.Contains(options, one.String()) {
+			t.Errorf("%s: the decision %q is not among %q", version, one, options)
+		}
+	}
+}
+
+func TestMoreBudgetsThanAreOrderedMakeTheAnswerApproximate(t *testing.T) {
+	b := nodes("a").at("a").runs("x", 0, "4", labelledAs("web"))
+	for range mostContested + 1 {
+		b.budget(0, map[string]string{"app": "web"})
+	}
+	c := New(b.Snapshot)
+	if p := c.Alternatives(c.Pod(prioritised("new", 100, amounts("cpu", "4")))); p.Kind != Preempts || len(p.Approximate) != 1 {
+		t.Errorf("%s, approximate %q", p.Kind, p.Approximate)
 	}
 }
 
