@@ -10,7 +10,7 @@ provider "elastic" {
   forecast    = "warn" # plans warn about pods that jobs would evict; with "error" they fail
 }
 
-# Priorities on the nodes: higher-priority pods may preempt workers, but not masters.
+# For kube-scheduler: pods of this priority may preempt workers, but not masters.
 resource "elastic_priority_class" "high" {
   name  = "high-priority"
   value = 1000000
