@@ -36,6 +36,7 @@ const (
 
 // shellBlocks has every block of commands of the documents for users: document, and the beginning of the first command.
 var shellBlocks = map[string]string{
+	`README.md: $ bin/elastic-sim forecast --snapshot examples/snapshots/gpu`:                                      runs,
 	`README.md: bin/elastic-sim forecast -f rayjob.yaml -n team-a`:                                                 forecasts,
 	`README.md: export TF_CLI_CONFIG_FILE=$PWD/bin/dev.tfrc KUBE_CONFIG_PATH`:                                      readmeJob,
 	`README.md: git clone https://github.com/elastic-training/terraform-prov`:                                      aClone,
