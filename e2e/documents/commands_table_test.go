@@ -98,6 +98,7 @@ var shellBlocks = map[string]string{
 	`templates/guides/least-privilege.md: kubectl apply -f examples/rbac/rbac.yaml`:                                kubectlOfGuides,
 	`templates/guides/least-privilege.md: kubectl apply -f examples/rbac/suspend.yaml`:                             kubectlOfGuides,
 	`templates/guides/least-privilege.md: kubectl auth can-i create jobs.batch --namespace=team-a --as`:            kubectlOfGuides,
+	`templates/guides/forecast-reference.md: kubectl get nodes,pods,priorityclasses,namespaces,poddisrupt`:         kubectlList,
 	`templates/guides/moving-from-elasticdl.md: bin/elastic-trainer data synth --output digits --records 100`:      runs,
 	`templates/guides/moving-from-elasticdl.md: bin/elastic-trainer model examples/models/mnist_functional_a`:      runs,
 	`templates/guides/moving-from-elasticdl.md: bin/elastic-trainer submit --job_name=low-prio-job --model_f`:      submitted,
@@ -140,6 +141,5 @@ var shellBlocks = map[string]string{
 	`templates/guides/will-my-job-preempt-anyone.md: bin/elastic-sim forecast -f job.yaml --context production -n`: forecasts,
 	`templates/guides/will-my-job-preempt-anyone.md: bin/elastic-sim snapshot -o cluster.json.gz`:                  forecasts,
 	`templates/guides/will-my-job-preempt-anyone.md: kubectl apply -f examples/rbac/dry-run.yaml`:                  dryRunRole,
-	`templates/guides/will-my-job-preempt-anyone.md: kubectl get nodes,pods,priorityclasses,namespaces,poddisrupt`: kubectlList,
 	`templates/guides/will-my-job-preempt-anyone.md: terraform plan -out plan.out`:                                 forecasts,
 }

@@ -3,6 +3,7 @@
 package snapshot
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -102,7 +103,11 @@ func (r *reply) ask(ctx context.Context, client *cluster.Client, pod forecast.Po
 	create := func(account string) error {
 		object := request(pod.Pod)
 		object.Spec.ServiceAccountName = account
-		r.pod, r.err = client.Kubernetes().CoreV1().Pods(pod.Namespace).Create(ctx, object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		pods, options := client.Kubernetes().CoreV1().Pods(pod.Namespace), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
+		if r.pod, r.err = pods.Create(ctx, object, options); apierrors.IsAlreadyExists(r.err) { // it is to be replaced, or made again
+			object.Name, object.GenerateName = "", object.Name+"-"
+			r.pod, r.err = pods.Create(ctx, object, options)
+		}
 		return r.err
 	}
 	if withAccount && pod.Spec.ServiceAccountName != "" {
@@ -117,21 +122,28 @@ func (r *reply) ask(ctx context.Context, client *cluster.Client, pod forecast.Po
 // noAccount matches what the API server says about a ServiceAccount that does not exist.
 var noAccount = regexp.MustCompile(`error looking up service account .* not found`)
 
-// template is equal for pods that the API server treats alike: they differ in their names and their index only.
+// template is equal for pods that the API server treats alike: they differ in the numbers in their names and in their index
+// only.
 func template(pod forecast.Pod) string {
 	labels := maps.Clone(pod.Labels)
 	delete(labels, batchv1.JobCompletionIndexAnnotation)
-	text, err := json.Marshal([]any{pod.Namespace, labels, pod.Annotations, pod.Spec})
+	name := strings.TrimRight(cmp.Or(pod.GenerateName, pod.Name), "-0123456789")
+	text, err := json.Marshal([]any{pod.Namespace, name, labels, pod.Annotations, pod.Spec})
 	if err != nil {
 		return pod.Namespace + "/" + pod.Name
 	}
 	return string(text)
 }
 
-// request is the pod as it can be created before what belongs to it is: its ServiceAccount may be planned.
+// request is the pod as it can be created before what belongs to it is: its ServiceAccount may be planned. Its name, or the
+// beginning of it, is that which its controller gives it: policies and webhooks may decide by that.
 func request(pod *corev1.Pod) *corev1.Pod {
 	pod = pod.DeepCopy()
-	pod.ObjectMeta = metav1.ObjectMeta{Namespace: pod.Namespace, GenerateName: "forecast-", Labels: pod.Labels, Annotations: pod.Annotations}
+	name := pod.Name
+	if pod.GenerateName != "" {
+		name = ""
+	}
+	pod.ObjectMeta = metav1.ObjectMeta{Namespace: pod.Namespace, Name: name, GenerateName: pod.GenerateName, Labels: pod.Labels, Annotations: pod.Annotations}
 	pod.Spec.ServiceAccountName, pod.Spec.DeprecatedServiceAccount = "", ""
 	for i := range pod.Spec.Containers {
 		if pod.Spec.Containers[i].Image == "" { // of a job that is described rather than planned
@@ -173,7 +185,7 @@ func (r *reply) of(pod forecast.Pod) forecast.Pod {
 }
 
 // named is how an error begins that names the pod of the dry run.
-var named = regexp.MustCompile(`^(pods|Pod) "forecast-[^"]*" is (forbidden|invalid): `)
+var named = regexp.MustCompile(`^(pods|Pod) "[^"]*" is (forbidden|invalid): `)
 
 func refusal(err error) string {
 	return named.ReplaceAllString(fmt.Sprint(err), "")

@@ -44,6 +44,7 @@ func OfGroups(namespace, name, queue, class string, groups []Group) Job {
 		}
 		for i := range group.Count {
 			pod := Pod{Role: group.Name, Optional: i >= group.Least, Pod: podOf(group.Template, namespace, name+"-"+group.Name+"-"+strconv.Itoa(i))}
+			pod.GenerateName = name + "-" + group.Name + "-"
 			if group.Count > 1 {
 				pod.Role += " " + strconv.Itoa(i)
 			}

@@ -243,6 +243,7 @@ func podsOfJob(job *batchv1.Job, n int) []Pod {
 	for i := range n {
 		pod := podOfJob(job.Spec.Template, job.Namespace, job.Name, job.Name+"-"+strconv.Itoa(i))
 		if indexed {
+			pod.GenerateName += strconv.Itoa(i) + "-"
 			pod.Labels[batchv1.JobCompletionIndexAnnotation] = strconv.Itoa(i)
 		}
 		pods = append(pods, Pod{Role: "pod " + strconv.Itoa(i), Pod: pod})
@@ -254,9 +255,10 @@ func podsOfJob(job *batchv1.Job, n int) []Pod {
 }
 
 // podOfJob is a pod with the labels that the Job controller adds, by which affinities and spread constraints may select
-// it.
+// it, and with the beginning of the name that the controller gives it.
 func podOfJob(template corev1.PodTemplateSpec, namespace, job, name string) *corev1.Pod {
 	pod := podOf(template, namespace, name)
+	pod.GenerateName = job + "-"
 	if pod.Labels == nil {
 		pod.Labels = map[string]string{}
 	}

@@ -45,7 +45,8 @@ func (s *Set) deployment(object *unstructured.Unstructured) ([]forecast.Job, err
 	job, err := podByPod("Deployment", deployment.ObjectMeta, podSet{
 		name: mainPodSet, count: count, template: template,
 		finish: func(pod *corev1.Pod, i int) {
-			pod.Name = fmt.Sprintf("%s-%s-%d", deployment.Name, plannedHash, i)
+			pod.GenerateName = deployment.Name + "-" + plannedHash + "-"
+			pod.Name = pod.GenerateName + strconv.Itoa(i)
 			pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey] = plannedHash
 			controlledBy(pod, "ReplicaSet", deployment.Name+"-"+plannedHash)
 		},
@@ -111,7 +112,7 @@ func (s *Set) statefulSet(object *unstructured.Unstructured) ([]forecast.Job, er
 
 // finishStateful names a pod by its ordinal, and adds its own claims.
 func finishStateful(pod *corev1.Pod, set *appsv1.StatefulSet, ordinal int) {
-	pod.Name = set.Name + "-" + strconv.Itoa(ordinal)
+	named(pod, set.Name+"-"+strconv.Itoa(ordinal))
 	pod.Labels[appsv1.StatefulSetPodNameLabel] = pod.Name
 	pod.Labels[appsv1.PodIndexLabel] = strconv.Itoa(ordinal)
 	pod.Labels[appsv1.ControllerRevisionHashLabelKey] = plannedHash

@@ -58,7 +58,7 @@ func kubeflowJob(field string, types ...string) reader {
 			}
 			role := strings.ToLower(kind)
 			sets = append(sets, podSet{name: role, count: count, template: spec.Template, finish: func(pod *corev1.Pod, i int) {
-				pod.Name = fmt.Sprintf("%s-%s-%d", of.Name, role, i)
+				named(pod, fmt.Sprintf("%s-%s-%d", of.Name, role, i))
 				maps.Copy(pod.Labels, kubeflowPods(of.Name, strings.ToLower(object.GetKind())+"-controller"))
 				pod.Labels[kubeflowLabels+"replica-type"], pod.Labels[kubeflowLabels+"replica-index"] = role, strconv.Itoa(i)
 				if role == "master" || role == "chief" {
@@ -135,7 +135,7 @@ func (s *Set) mpiJob(object *unstructured.Unstructured) ([]forecast.Job, error) 
 		}
 		if count > 0 {
 			sets = append(sets, podSet{name: "worker", count: count, template: worker.Template, finish: func(pod *corev1.Pod, i int) {
-				pod.Name = fmt.Sprintf("%s-worker-%d", of.Name, i)
+				named(pod, fmt.Sprintf("%s-worker-%d", of.Name, i))
 				labelMPI(pod, of, "worker")
 				pod.Labels[kubeflowLabels+"replica-index"] = strconv.Itoa(first + i)
 				setRestartPolicy(pod, worker.RestartPolicy)

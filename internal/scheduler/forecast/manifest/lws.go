@@ -78,7 +78,7 @@ func (s *Set) leaderWorkerSet(object *unstructured.Unstructured) ([]forecast.Job
 			pod.Labels[lwsLabel("name")], pod.Labels[lwsLabel("group-index")] = of.Name, strconv.Itoa(group)
 			pod.Labels[lwsLabel("worker-index")], pod.Labels[lwsLabel("group-key")] = strconv.Itoa(worker), key
 			if worker > 0 {
-				pod.Name = leaderName + "-" + strconv.Itoa(worker)
+				named(pod, leaderName+"-"+strconv.Itoa(worker))
 				controlledBy(pod, "StatefulSet", leaderName)
 			} else {
 				controlledBy(pod, "StatefulSet", of.Name)
@@ -88,7 +88,7 @@ func (s *Set) leaderWorkerSet(object *unstructured.Unstructured) ([]forecast.Job
 			}
 		}
 		first := podSet{name: leaderSet, role: "leader", count: 1, template: leader, finish: func(pod *corev1.Pod, _ int) {
-			pod.Name = leaderName
+			named(pod, leaderName)
 			finish(pod, 0)
 		}}.pods(of.Namespace, of.Name)
 		others := podSet{name: workerSet, role: "worker", count: size - 1, template: template.WorkerTemplate, wave: wave, finish: func(pod *corev1.Pod, i int) {

@@ -27,7 +27,7 @@ type podSet struct {
 	ends     bool // they have to end before the next wave is created
 	// uncounted is the init container that the controller adds to the pods and Kueue does not count.
 	uncounted string
-	// finish completes pod number i as its controller does: with its name and its own labels.
+	// finish completes pod number i as its controller does: with its own labels, and with its name or the beginning of it.
 	finish func(pod *corev1.Pod, i int)
 }
 
@@ -43,6 +43,7 @@ func (s podSet) pods(namespace, owner string) []forecast.Pod {
 		if s.count > 1 {
 			pod.Role += " " + strconv.Itoa(i)
 		}
+		pod.GenerateName = owner + "-"
 		if s.finish != nil {
 			s.finish(pod.Pod, i)
 		}
@@ -119,13 +120,18 @@ func podByPod(kind string, of metav1.ObjectMeta, set podSet) (forecast.Job, erro
 	return job, nil
 }
 
-// labelsOfJob are the labels that the Job controller adds to pods. A UID is not known before the Job is created.
+// named gives a pod a name that its controller does not leave to the API server to complete.
+func named(pod *corev1.Pod, name string) { pod.Name, pod.GenerateName = name, "" }
+
+// labelsOfJob are the labels, and the name, that the Job controller gives to pods. A UID is not known before the Job is created.
 func labelsOfJob(pod *corev1.Pod, job string, index int, indexed bool) {
+	pod.GenerateName = job + "-"
 	uid := "planned-" + job
 	maps.Copy(pod.Labels, map[string]string{
 		batchv1.JobNameLabel: job, "job-name": job, batchv1.ControllerUidLabel: uid, "controller-uid": uid,
 	})
 	if indexed {
+		pod.GenerateName += strconv.Itoa(index) + "-"
 		pod.Labels[batchv1.JobCompletionIndexAnnotation] = strconv.Itoa(index)
 		pod.Annotations = withValue(pod.Annotations, batchv1.JobCompletionIndexAnnotation, strconv.Itoa(index))
 	}

@@ -3,6 +3,7 @@ package manifest
 import (
 	"fmt"
 	"slices"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -127,7 +128,7 @@ func rayJobs(kind string, of metav1.ObjectMeta, spec rayClusterSpec, submitter *
 		head.Spec.Containers = append(head.Spec.Containers, autoscalerContainer(spec))
 	}
 	sets := []podSet{{name: headPodSet, count: 1, template: head, finish: func(pod *corev1.Pod, _ int) {
-		pod.Name = of.Name + "-" + headPodSet
+		pod.GenerateName, pod.Name = of.Name+"-"+headPodSet+"-", of.Name+"-"+headPodSet
 		labelRay(pod, of.Name, headPodSet, "headgroup", spec.HeadGroupSpec.Labels)
 	}}}
 	for i := range spec.WorkerGroupSpecs {
@@ -143,7 +144,8 @@ func rayJobs(kind string, of metav1.ObjectMeta, spec rayClusterSpec, submitter *
 			continue
 		}
 		sets = append(sets, podSet{name: setName(group.GroupName), count: count, template: group.Template, uncounted: waitName, finish: func(pod *corev1.Pod, n int) {
-			pod.Name = fmt.Sprintf("%s-%s-worker-%d", of.Name, group.GroupName, n)
+			pod.GenerateName = of.Name + "-" + group.GroupName + "-worker-"
+			pod.Name = pod.GenerateName + strconv.Itoa(n)
 			labelRay(pod, of.Name, "worker", group.GroupName, group.Labels)
 			pod.Spec.InitContainers = append(pod.Spec.InitContainers, waitContainer())
 		}})
