@@ -136,7 +136,7 @@ high-prio-job will preempt
 			return s
 		}, nil, high(t), `
 high-prio-job will start without evicting any pods
-  starts  master on node-4 or node-5 (tie) immediately; worker 0 on node-5 or node-4 (tie) immediately`},
+  starts  master and worker 0 on node-4 or node-5 (tie) immediately`},
 
 		"that gets its master a node that a worker needs: a worker is evicted, though there is room enough": {func() *forecast.Snapshot {
 			s := tutorial()

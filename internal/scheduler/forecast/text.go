@@ -291,16 +291,20 @@ func (e Eviction) text() string {
 // starts are the pods that start, in one line, grouped by place and time.
 func (t *text) starts(pods []PodForecast) {
 	var groups []*group
+	at := map[string]*group{} // by the place and time, whatever the order of the nodes
 	for _, pod := range pods {
 		if pod.State != Starts {
 			continue
 		}
-		where := pod.where()
-		if at := slices.IndexFunc(groups, func(g *group) bool { return g.why == where }); at >= 0 {
-			groups[at].roles = append(groups[at].roles, pod.Role)
+		sorted := pod
+		sorted.Nodes = slices.Sorted(slices.Values(pod.Nodes))
+		if g := at[sorted.where()]; g != nil {
+			g.roles = append(g.roles, pod.Role)
 			continue
 		}
-		groups = append(groups, &group{roles: []string{pod.Role}, why: where})
+		g := &group{roles: []string{pod.Role}, why: pod.where()}
+		at[sorted.where()] = g
+		groups = append(groups, g)
 	}
 	var texts []string
 	for _, g := range groups {
