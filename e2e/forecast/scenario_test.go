@@ -108,6 +108,11 @@ func (s *stage) setUp() {
 	}
 	_, err := kube.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.ns}}, metav1.CreateOptions{})
 	must(err)
+	eventually(t, "Kueue's webhooks know the namespace", func(ctx context.Context) (string, bool) {
+		template := s.template(drawnPod{cpu: "1"})
+		_, err := kube.CoreV1().Pods(s.ns).Create(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "first"}, Spec: template.Spec}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return fmt.Sprint(err), err == nil
+	})
 	if s.d.kind == aQueuedTask {
 		s.makeQueue(must)
 	}
