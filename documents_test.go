@@ -30,7 +30,7 @@ var ours = regexp.MustCompile(
 // What CONTRIBUTING.md and ARCHITECTURE.md shorten: paths without `internal`, guides without their folder, and files below
 // a folder that was named before.
 var (
-	ofInternal = regexp.MustCompile("^(?:api|cli|migrate|provider|report|scheduler|trainer)/")
+	ofInternal = regexp.MustCompile("^(?:api|cli|cluster|migrate|provider|report|scheduler|trainer)/")
 	ofGuides   = regexp.MustCompile("^[a-z-]+\\.md$")
 	inFolder   = regexp.MustCompile("^[\\w*][\\w./*-]*\\.(?:go|py|proto)$")
 )
