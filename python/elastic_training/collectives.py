@@ -130,6 +130,7 @@ def init(
             raise ValueError("outside a job of elastic-trainer, init needs records=len(dataset)")
         side = _Alone(records, minibatch_size, grads_to_wait, epochs, seed, records_per_task or records)
     job = Job(side, device)
+    torch.manual_seed(job.seed)  # also of accelerators that will be in use
     seed_all(job.seed)
     return job
 
