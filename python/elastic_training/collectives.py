@@ -50,7 +50,7 @@ from torch import Tensor, nn
 from torch.utils.data.dataloader import default_collate
 
 from . import evaluation, mix
-from .data import Plan, Ranges, Reader, Sockets, iterable_only, plan_of, seed_all, socket_of, sockets, to_device
+from .data import Ahead, Minibatch, Plan, Ranges, Reader, Sockets, iterable_only, plan_of, seed_all, socket_of, sockets, to_device
 from .exchange import Collectives, Exchange
 
 __all__ = ["Job", "Ranges", "Step", "init"]
@@ -172,6 +172,7 @@ class Job:
         self._others: List[Any] = []
         self._holding = 0  # steps in the state
         self._readers: Dict[Tuple[int, int], Reader] = {}  # by data set and number of processes
+        self._ahead = Ahead()
         self._ranges: Dict[int, Tuple[Any, Ranges]] = {}  # by the id of a data set, which therefore is kept
 
     @property
@@ -323,6 +324,7 @@ class Step:
         self._save = False
         self._current: Optional[int] = None  # records of the minibatch that is being computed
         self._is_last = False  # that minibatch, of this rank's
+        self._read_ahead: Optional[Minibatch] = None  # what to read while this step is reduced
         self._loss_sum = torch.zeros((), dtype=torch.float64)
         self._seen = 0
         buffers = job._buffers()
@@ -369,7 +371,7 @@ class Step:
         return False
 
     def batches(
-        self, dataset: Any, collate_fn: Optional[Callable[[List[Any]], Any]] = None, num_workers: int = 0
+        self, dataset: Any, collate_fn: Optional[Callable[[List[Any]], Any]] = None, num_workers: int = 0, read_ahead: bool = True
     ) -> Iterator[Any]:
         """This rank's minibatches of a data set, on the job's device.
 
@@ -377,6 +379,10 @@ class Step:
         random are seeded by job, step and minibatch: augmentation and dropout are the same on any
         rank. Each minibatch begins with the buffers (batch normalization's averages) as the step
         found them.
+
+        While gradients are exchanged, this process reads the first minibatch of the next step, unless
+        that begins an epoch. Pass ``read_ahead=False`` if the script changes the data set from step
+        to step.
 
         With ``num_workers`` so many processes read ahead, also while a step is reduced and applied,
         as those of a DataLoader do. They are seeded in the same way; since this process does not
@@ -386,20 +392,26 @@ class Step:
         ``records_per_task`` records; each process that reads keeps ranges of its own.
         """
         self._begun = True
-        dataset, collate, share = self._job._by_number(dataset), collate_fn or default_collate, self._share
-        read: Iterator[Any] = (collate([dataset[i] for i in records]) for _, records in share.minibatches)
+        job, share = self._job, self._share
+        dataset, collate = job._by_number(dataset), collate_fn or default_collate
+        read: Iterator[Any] = (job._ahead.take(self._minibatch(dataset, collate, share.step, *m)) for m in share.minibatches)
         if num_workers > 0:
             key = (id(dataset), num_workers)
-            if key not in self._job._readers:
-                self._job._readers[key] = Reader(dataset, collate, num_workers, self._job.device)
-            read = self._job._readers[key].read(self._plan(share.step, share.minibatches), self._plan(share.step + 1, share.following))
+            if key not in job._readers:
+                job._readers[key] = Reader(dataset, collate, num_workers, job.device)
+            read = job._readers[key].read(self._plan(share.step, share.minibatches), self._plan(share.step + 1, share.following))
+        elif read_ahead and share.following and (share.step + 1) % job.steps_per_epoch > 0:
+            self._read_ahead = self._minibatch(dataset, collate, share.step + 1, *share.following[0])
         for i, (virtual_worker, records) in enumerate(share.minibatches):
             self._begin(virtual_worker, len(records))
             self._is_last = i + 1 == len(share.minibatches)
-            yield to_device(next(read), self._job.device)
+            yield to_device(next(read), job.device)
             self._end(virtual_worker)
         for _ in read:  # begins to read ahead
             raise RuntimeError("more minibatches were read than the step has")
+
+    def _minibatch(self, dataset: Any, collate: Callable[[List[Any]], Any], step: int, virtual_worker: int, records: List[int]) -> Minibatch:
+        return Minibatch(dataset, collate, mix(self._job.seed, step, virtual_worker), records)
 
     def _plan(self, step: int, minibatches: Sequence[Tuple[int, List[int]]]) -> Plan:
         return plan_of((mix(self._job.seed, step, v) for v, _ in minibatches), (records for _, records in minibatches))
@@ -500,13 +512,20 @@ class Step:
     def _add(self, numbers: Tensor) -> Tensor:
         """Adds the gradients and the buffers' means over the ranks, and some numbers, whose sums are returned."""
         job, exchange = self._job, self._job._side.exchange
+
+        def meanwhile() -> None:
+            if self._read_ahead is not None:
+                job._ahead.read(self._read_ahead)
+
         if exchange is None:
+            meanwhile()
             job._side.check()
             return numbers
         floats = [m for m in self._means if m.dtype == torch.float64]
         integers = [m for m in self._means if m.dtype != torch.float64]
         all_floats = [numbers] + ([_flatten(floats)] if floats else [])
-        sums, integer_sums = exchange.finish(job._parameters(), all_floats, _flatten(integers).long() if integers else None)
+        all_integers = _flatten(integers).long() if integers else None
+        sums, integer_sums = exchange.finish(job._parameters(), all_floats, all_integers, meanwhile)
         _unflatten(floats, sums[numbers.numel() :])
         if integer_sums is not None:
             _unflatten(integers, integer_sums)

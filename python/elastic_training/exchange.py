@@ -102,9 +102,12 @@ class Exchange:
             self._send_next()
 
     def finish(
-        self, parameters: List[nn.Parameter], numbers: List[Tensor], integers: Optional[Tensor]
+        self, parameters: List[nn.Parameter], numbers: List[Tensor], integers: Optional[Tensor], meanwhile: Callable[[], None]
     ) -> Tuple[Tensor, Optional[Tensor]]:
-        """Makes every gradient the sum of the ranks', and returns the sums of more numbers, of float64 and of int64."""
+        """Makes every gradient the sum of the ranks', and returns the sums of more numbers, of float64 and of int64.
+
+        It calls ``meanwhile`` when all is sent, before it waits for the other ranks.
+        """
         self.send(parameters)
         c, buckets = self._collectives, self._buckets
         flags = [float(p.grad is not None) for p in self._parameters] + [float(b.is_outdated()) for b in buckets]
@@ -116,6 +119,7 @@ class Exchange:
         if integers is not None:
             integers = integers.to(c.device)
             c.begin(integers)
+        meanwhile()
         c.wait()
         values = sums[: len(flags)].tolist()
         n = len(self._parameters)

@@ -81,13 +81,14 @@ def rank(path, result, kind, hooks, victim):
         model = torch.compile(net, backend="aot_eager")
     optimizer = job.prepare(torch.optim.SGD([p for p in net.parameters()], lr=0.1, momentum=0.9))
     next(net.parameters()).register_hook(lambda _: early.append(len(job._side._begun)))  # the last gradient of a pass
+    records = Records()
     for step in job.steps():
         with step:
             if step.number == 2 and kind != "compiled":
                 net.later.requires_grad_(True)
             if victim is not None and step.number == 1:
                 disturb(job._side, victim)
-            for x in step.batches(Records()):
+            for x in step.batches(records, read_ahead=hooks):
                 if kind == "changed":
                     (net.first.weight**2).mean().backward()
                 with torch.autocast("cpu", torch.bfloat16, enabled=kind == "bfloat16"):
@@ -138,7 +139,7 @@ class Rank:
             listener.bind(path)
             listener.listen()
             context = multiprocessing.get_context("forkserver")
-            context.set_forkserver_preload(["torch", "elastic_training.collectives"])
+            context.set_forkserver_preload(["torch._dynamo", "elastic_training.collectives"])  # once for all
             self.process = context.Process(target=rank, args=(path, self.result, kind, hooks, victim))
             self.process.start()
             test.addCleanup(self.process.join)
@@ -283,7 +284,7 @@ class Buckets(unittest.TestCase):
                 self.early = 0
                 with self.exchange.last_backward(parameters):
                     ((b.exp() + c).exp() * a).backward()
-                self.exchange.finish(parameters, [], None)
+                self.exchange.finish(parameters, [], None, lambda: None)
                 early.append(self.early)
         self.assertEqual(early, [0, 3])  # at first the unused one is in the way
         order = [id(p) for bucket in self.exchange._buckets for p in bucket.parameters]
@@ -295,13 +296,13 @@ class Buckets(unittest.TestCase):
         with self.exchange.last_backward([p]):
             (2 * p).backward()
         (3 * p).backward()
-        self.exchange.finish([p], [], None)
+        self.exchange.finish([p], [], None, lambda: None)
         self.assertEqual([float(t[0]) for t in self.sent], [2.0, 1.0, 5.0])
         self.assertEqual(p.grad.item(), 5.0)
 
     def test_other_numbers_are_added_with_them(self):
         p = nn.Parameter(torch.ones(1))
-        numbers, integers = self.exchange.finish([p], [torch.tensor([2.0])], torch.tensor([3]))
+        numbers, integers = self.exchange.finish([p], [torch.tensor([2.0])], torch.tensor([3]), lambda: None)
         self.assertEqual((numbers.tolist(), integers.tolist()), ([2.0], [3]))
 
     def test_parameters_that_no_longer_require_a_gradient_when_the_step_is_reduced_are_an_error(self):
@@ -309,7 +310,7 @@ class Buckets(unittest.TestCase):
         with self.exchange.last_backward([a, b]):
             (a + b).backward()
         with self.assertRaisesRegex(RuntimeError, "require a gradient was changed"):
-            self.exchange.finish([a], [], None)
+            self.exchange.finish([a], [], None, lambda: None)
 
 
 if __name__ == "__main__":
