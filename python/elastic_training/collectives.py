@@ -50,7 +50,8 @@ from torch import Tensor, nn
 from torch.utils.data.dataloader import default_collate
 
 from . import evaluation, mix
-from .data import Plan, Ranges, Reader, Sockets, iterable_only, plan_of, seed_all, socket_of, sockets, to_device
+from .data import Ahead, Minibatch, Plan, Ranges, Reader, Sockets, iterable_only, plan_of, seed_all, socket_of, sockets, to_device
+from .exchange import Collectives, Exchange
 
 __all__ = ["Job", "Ranges", "Step", "init"]
 
@@ -61,7 +62,6 @@ _COLLECTIVE_TIMEOUT = timedelta(minutes=30)  # of one that no rank's loss has en
 _CONNECT_TIMEOUT = timedelta(seconds=60)  # of the store of another rank
 _INTERRUPT_INTERVAL = 0.1  # seconds
 _INTERRUPT_TIMEOUT = 20.0  # seconds
-_BUCKET_BYTES = 25 << 20  # of gradients in one all-reduce
 _CHECKPOINT = re.compile(r"^step-(\d{12})\.pt$")
 
 
@@ -130,6 +130,7 @@ def init(
             raise ValueError("outside a job of elastic-trainer, init needs records=len(dataset)")
         side = _Alone(records, minibatch_size, grads_to_wait, epochs, seed, records_per_task or records)
     job = Job(side, device)
+    torch.manual_seed(job.seed)  # also of accelerators that will be in use
     seed_all(job.seed)
     return job
 
@@ -171,6 +172,7 @@ class Job:
         self._others: List[Any] = []
         self._holding = 0  # steps in the state
         self._readers: Dict[Tuple[int, int], Reader] = {}  # by data set and number of processes
+        self._ahead = Ahead()
         self._ranges: Dict[int, Tuple[Any, Ranges]] = {}  # by the id of a data set, which therefore is kept
 
     @property
@@ -321,6 +323,8 @@ class Step:
         self._reduced = False
         self._save = False
         self._current: Optional[int] = None  # records of the minibatch that is being computed
+        self._is_last = False  # that minibatch, of this rank's
+        self._read_ahead: Optional[Minibatch] = None  # what to read while this step is reduced
         self._loss_sum = torch.zeros((), dtype=torch.float64)
         self._seen = 0
         buffers = job._buffers()
@@ -367,7 +371,7 @@ class Step:
         return False
 
     def batches(
-        self, dataset: Any, collate_fn: Optional[Callable[[List[Any]], Any]] = None, num_workers: int = 0
+        self, dataset: Any, collate_fn: Optional[Callable[[List[Any]], Any]] = None, num_workers: int = 0, read_ahead: bool = True
     ) -> Iterator[Any]:
         """This rank's minibatches of a data set, on the job's device.
 
@@ -375,6 +379,10 @@ class Step:
         random are seeded by job, step and minibatch: augmentation and dropout are the same on any
         rank. Each minibatch begins with the buffers (batch normalization's averages) as the step
         found them.
+
+        While gradients are exchanged, this process reads the first minibatch of the next step, unless
+        that begins an epoch. Pass ``read_ahead=False`` if the script changes the data set from step
+        to step.
 
         With ``num_workers`` so many processes read ahead, also while a step is reduced and applied,
         as those of a DataLoader do. They are seeded in the same way; since this process does not
@@ -384,19 +392,26 @@ class Step:
         ``records_per_task`` records; each process that reads keeps ranges of its own.
         """
         self._begun = True
-        dataset, collate, share = self._job._by_number(dataset), collate_fn or default_collate, self._share
-        read: Iterator[Any] = (collate([dataset[i] for i in records]) for _, records in share.minibatches)
+        job, share = self._job, self._share
+        dataset, collate = job._by_number(dataset), collate_fn or default_collate
+        read: Iterator[Any] = (job._ahead.take(self._minibatch(dataset, collate, share.step, *m)) for m in share.minibatches)
         if num_workers > 0:
             key = (id(dataset), num_workers)
-            if key not in self._job._readers:
-                self._job._readers[key] = Reader(dataset, collate, num_workers, self._job.device)
-            read = self._job._readers[key].read(self._plan(share.step, share.minibatches), self._plan(share.step + 1, share.following))
-        for virtual_worker, records in share.minibatches:
+            if key not in job._readers:
+                job._readers[key] = Reader(dataset, collate, num_workers, job.device)
+            read = job._readers[key].read(self._plan(share.step, share.minibatches), self._plan(share.step + 1, share.following))
+        elif read_ahead and share.following and (share.step + 1) % job.steps_per_epoch > 0:
+            self._read_ahead = self._minibatch(dataset, collate, share.step + 1, *share.following[0])
+        for i, (virtual_worker, records) in enumerate(share.minibatches):
             self._begin(virtual_worker, len(records))
-            yield to_device(next(read), self._job.device)
+            self._is_last = i + 1 == len(share.minibatches)
+            yield to_device(next(read), job.device)
             self._end(virtual_worker)
         for _ in read:  # begins to read ahead
             raise RuntimeError("more minibatches were read than the step has")
+
+    def _minibatch(self, dataset: Any, collate: Callable[[List[Any]], Any], step: int, virtual_worker: int, records: List[int]) -> Minibatch:
+        return Minibatch(dataset, collate, mix(self._job.seed, step, virtual_worker), records)
 
     def _plan(self, step: int, minibatches: Sequence[Tuple[int, List[int]]]) -> Plan:
         return plan_of((mix(self._job.seed, step, v) for v, _ in minibatches), (records for _, records in minibatches))
@@ -432,7 +447,8 @@ class Step:
     def backward(self, loss: Tensor, scaler: Any = None) -> None:
         """Adds the gradients of the mean loss of the current minibatch, weighted by its records.
 
-        So their sum over the step is the gradient of the step's mean. ``scaler`` is a GradScaler.
+        So their sum over the step is the gradient of the step's mean. ``scaler`` is a GradScaler. In that of this rank's
+        last minibatch, gradients are sent to the other ranks as soon as they are complete.
         """
         if self._current is None:
             raise RuntimeError("call step.backward(loss) once for each minibatch of step.batches()")
@@ -441,7 +457,9 @@ class Step:
         self._loss_sum = self._loss_sum + loss.detach().double().cpu() * self._current
         self._seen += self._current
         weighted = loss * (self._current / self._share.records)
-        (scaler.scale(weighted) if scaler is not None else weighted).backward()
+        exchange = self._job._side.exchange if self._is_last else None
+        with exchange.last_backward(self._job._parameters()) if exchange is not None else contextlib.nullcontext():
+            (scaler.scale(weighted) if scaler is not None else weighted).backward()
 
     @property
     def committed(self) -> bool:
@@ -460,10 +478,7 @@ class Step:
         expected = sum(len(records) for _, records in self._share.minibatches)
         if self._seen != expected:
             raise RuntimeError("%d of this rank's %d records went through step.backward()" % (self._seen, expected))
-        _add_gradients(job._parameters(), job._side.reduce)
-        totals = torch.cat([self._loss_sum.reshape(1), torch.tensor([float(self._seen)], dtype=torch.float64)])
-        self._reduce_buffers(job._side.reduce)
-        totals = job._side.reduce(totals)
+        totals = self._add(torch.cat([self._loss_sum.reshape(1), torch.tensor([float(self._seen)], dtype=torch.float64)]))
         if not bool(torch.isfinite(totals[0])):
             job._side.diverged("the loss of step %d is %r: training diverged; a lower learning rate may help" % (self.number, float(totals[0])))
         if int(totals[1]) != self._share.records:
@@ -494,13 +509,27 @@ class Step:
             for b, before in zip(self._job._buffers(), self._before):
                 b.copy_(before)
 
-    def _reduce_buffers(self, add: Callable[[Tensor], Tensor]) -> None:
+    def _add(self, numbers: Tensor) -> Tensor:
+        """Adds the gradients and the buffers' means over the ranks, and some numbers, whose sums are returned."""
+        job, exchange = self._job, self._job._side.exchange
+
+        def meanwhile() -> None:
+            if self._read_ahead is not None:
+                job._ahead.read(self._read_ahead)
+
+        if exchange is None:
+            meanwhile()
+            job._side.check()
+            return numbers
         floats = [m for m in self._means if m.dtype == torch.float64]
-        if floats:
-            _unflatten(floats, add(torch.cat([m.reshape(-1) for m in floats])))
         integers = [m for m in self._means if m.dtype != torch.float64]
-        if integers:
-            _unflatten(integers, add(torch.cat([m.reshape(-1).long() for m in integers])))
+        all_floats = [numbers] + ([_flatten(floats)] if floats else [])
+        all_integers = _flatten(integers).long() if integers else None
+        sums, integer_sums = exchange.finish(job._parameters(), all_floats, all_integers, meanwhile)
+        _unflatten(floats, sums[numbers.numel() :])
+        if integer_sums is not None:
+            _unflatten(integers, integer_sums)
+        return sums[: numbers.numel()].cpu()
 
     def _store_buffers(self) -> None:
         """A buffer of numbers with a fraction becomes the mean of what each minibatch made of it; others that of the first."""
@@ -509,31 +538,8 @@ class Step:
                 b.copy_(mean)
 
 
-def _add_gradients(parameters: List[nn.Parameter], add: Callable[[Tensor], Tensor]) -> None:
-    """Adds the gradients in buckets. A parameter that has none on any rank keeps none."""
-    if not parameters:
-        return
-    device = parameters[0].device
-    has = add(torch.tensor([0.0 if p.grad is None else 1.0 for p in parameters], device=device)).tolist()
-    bucket: List[nn.Parameter] = []
-    size = 0
-    for p, count in zip(parameters, has):
-        if count == 0:
-            continue
-        if p.grad is None:
-            p.grad = torch.zeros_like(p)
-        if bucket and (p.dtype != bucket[0].dtype or p.device != bucket[0].device or size >= _BUCKET_BYTES):
-            _add_bucket(bucket, add)
-            bucket, size = [], 0
-        bucket.append(p)
-        size += p.numel() * p.element_size()
-    if bucket:
-        _add_bucket(bucket, add)
-
-
-def _add_bucket(bucket: List[nn.Parameter], add: Callable[[Tensor], Tensor]) -> None:
-    grads = [p.grad for p in bucket]
-    _unflatten(grads, add(torch.cat([g.detach().reshape(-1) for g in grads])))
+def _flatten(tensors: Sequence[Tensor]) -> Tensor:
+    return torch.cat([t.reshape(-1) for t in tensors])
 
 
 def _unflatten(tensors: Sequence[Tensor], flat: Tensor) -> None:
@@ -552,6 +558,7 @@ class _Side:
     local_rank = 0
     world = 1
     started = False
+    exchange: Optional[Exchange] = None  # of gradients, with other ranks
 
     def start(self, job: Job) -> None:
         """Everything is prepared."""
@@ -657,6 +664,8 @@ class _Worker(_Side):
         self._last: Dict[str, Any] = {}  # the newest commit
         self._of = 0
         self._client: Optional[dist.TCPStore] = None  # of the generation's store, as long as its process group
+        self._begun: List[Any] = []  # all-reduces that nobody has waited for yet
+        self._failure: Optional[str] = None  # why one could not begin
         threading.Thread(target=self._receive, name="elastic-training", daemon=True).start()
         threading.Thread(target=self._end_collectives, name="elastic-training collectives", daemon=True).start()
 
@@ -795,6 +804,8 @@ class _Worker(_Side):
                 self._read(g.step)
             with self._in_collective(forming=True):
                 self._meet(g, m["store"])
+            if g.world > 1:
+                self.exchange = Exchange(Collectives(self._begin_adding, self._wait_for_sums, self._device, g.rank))
             if g.rank == source:
                 self._held = g.step
             if m.get("broadcast"):
@@ -890,6 +901,10 @@ class _Worker(_Side):
         self._tell(kind="idle", generation=g.number, held=self._held, of=self._of, reason=reason)
 
     def _leave(self) -> None:
+        if self.exchange is not None:
+            self.exchange.close()
+            self.exchange = None
+        self._end_begun()
         self._generation = None
         self._sockets, self._sockets_before = {}, {}
         if dist.is_initialized():
@@ -913,6 +928,42 @@ class _Worker(_Side):
         with self._in_collective():
             dist.all_reduce(sent)
         return sent.to(device=value.device, dtype=value.dtype)
+
+    def _begin_adding(self, value: Tensor) -> None:
+        """Begins to add a tensor over the ranks, in its place. What prevents that is an error of the wait for it."""
+        g = self._generation
+        if g is None or self._aborted >= g.number or self._failure is not None:
+            return
+        try:
+            self._begun.append(dist.all_reduce(value, async_op=True))
+        except RuntimeError as error:
+            self._failure = str(error).split("\n", 1)[0]
+
+    def _wait_for_sums(self) -> None:
+        with self._in_collective():
+            if self._failure is not None:
+                raise RuntimeError(self._failure)
+            for work in self._begun:
+                work.wait()
+            if self._device.type == "cuda":
+                torch.cuda.current_stream(self._device).synchronize()  # until here only its operations had to wait
+        self._begun = []
+        self.check()
+
+    def _end_begun(self) -> None:
+        """Ends all-reduces that other ranks may never join: the process group cannot be destroyed before."""
+        g, begun, self._begun, self._failure = self._generation, self._begun, [], None
+        if g is None or all(work.is_completed() for work in begun):
+            return
+        with self._guard:
+            self._aborted = max(self._aborted, g.number)
+            self._collective = g.number
+            self._guard.notify_all()
+        for work in begun:
+            with contextlib.suppress(RuntimeError):
+                work.wait()
+        with self._guard:
+            self._collective = None
 
     def commit(self, step: int, loss_sum: float, records: int) -> None:
         g = self._generation

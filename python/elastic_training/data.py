@@ -12,7 +12,7 @@ import os
 import random
 import signal
 import sys
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
 import torch
 from torch import Tensor
@@ -87,19 +87,16 @@ def iterable_only(dataset: Any) -> bool:
 @contextlib.contextmanager
 def _generators_seeded(seed: int) -> Iterator[None]:
     """Seeds the generators of torch (on the CPU), random and numpy, and leaves them as they were."""
-    numpy = sys.modules.get("numpy")
-    before = torch.get_rng_state(), random.getstate(), numpy.random.get_state() if numpy is not None else None
+    before = Generators()
     torch.default_generator.manual_seed(seed)
     random.seed(seed)
+    numpy = sys.modules.get("numpy")
     if numpy is not None:
         numpy.random.seed(seed & 0xFFFFFFFF)
     try:
         yield
     finally:
-        torch.set_rng_state(before[0])
-        random.setstate(before[1])
-        if numpy is not None:
-            numpy.random.set_state(before[2])
+        before.restore()
 
 
 @contextlib.contextmanager
@@ -112,13 +109,41 @@ def _not_in_a_reader() -> Iterator[None]:
         torch_worker._worker_info = before
 
 
+def _only_cpu() -> bool:
+    """Whether no accelerator is in use."""
+    mps, xpu = getattr(torch.backends, "mps", None), getattr(torch, "xpu", None)
+    return not (torch.cuda.is_initialized() or mps is not None and mps.is_available() or xpu is not None and xpu.is_available())
+
+
 def seed_all(seed: int) -> None:
     """Seeds the global generators of torch, random and, where it is in use, numpy."""
-    torch.manual_seed(seed)
+    if _only_cpu():
+        # manual_seed would note for CUDA, should it be used later, where it was called from: that takes almost a millisecond.
+        torch.default_generator.manual_seed(seed)
+    else:
+        torch.manual_seed(seed)
     random.seed(seed)
     numpy = sys.modules.get("numpy")
     if numpy is not None:
         numpy.random.seed(seed & 0xFFFFFFFF)
+
+
+class Generators:
+    """The states of the global generators of torch, random and, where they are in use, CUDA and numpy."""
+
+    def __init__(self) -> None:
+        self._numpy = sys.modules.get("numpy")
+        self._torch, self._random = torch.get_rng_state(), random.getstate()
+        self._of_numpy = self._numpy.random.get_state() if self._numpy is not None else None
+        self._cuda = torch.cuda.get_rng_state() if torch.cuda.is_initialized() else None
+
+    def restore(self) -> None:
+        torch.set_rng_state(self._torch)
+        random.setstate(self._random)
+        if self._numpy is not None:
+            self._numpy.random.set_state(self._of_numpy)
+        if self._cuda is not None:
+            torch.cuda.set_rng_state(self._cuda)
 
 
 def to_device(value: Any, device: torch.device) -> Any:
@@ -195,6 +220,61 @@ class Reader:
         self._plan = plan
         self._sampler[:] = plan
         return iter(self._loader) if plan else iter(())  # what was read ahead for another plan is dropped
+
+
+class Minibatch(NamedTuple):
+    """A minibatch of a step, and how it is read."""
+
+    dataset: Any
+    collate: Callable[[List[Any]], Any]
+    seed: int  # of the generators, before it is read; no other minibatch has it
+    records: List[int]
+
+    def read(self) -> Any:
+        seed_all(self.seed)
+        return self.collate([self.dataset[i] for i in self.records])
+
+
+class Ahead:
+    """Reads one minibatch before its step, in this process while it has to wait for others.
+
+    The script cannot tell: when it takes the minibatch, the generators are as reading it has left them, and an error of the
+    data set is raised then.
+    """
+
+    def __init__(self) -> None:
+        self._off = False
+        self._drop()
+
+    def read(self, minibatch: Minibatch) -> None:
+        if self._off:
+            return
+        self._minibatch = minibatch
+        try:
+            self._value = minibatch.read()
+        except Exception as error:
+            self._error = error
+        self._generators = Generators()
+
+    def take(self, minibatch: Minibatch) -> Any:
+        """Reads a minibatch, unless it was read ahead."""
+        ahead, value, error, generators = self._minibatch, self._value, self._error, self._generators
+        self._drop()
+        if ahead is None or ahead.seed != minibatch.seed:
+            return minibatch.read()
+        if ahead.dataset is not minibatch.dataset or ahead.collate is not minibatch.collate or ahead.records != minibatch.records:
+            self._off = True  # the script makes them anew in each step: each minibatch would be read twice
+            return minibatch.read()
+        generators.restore()
+        if error is not None:
+            raise error
+        return value
+
+    def _drop(self) -> None:
+        self._minibatch: Optional[Minibatch] = None
+        self._value: Any = None
+        self._error: Optional[Exception] = None
+        self._generators: Any = None
 
 
 def in_reader(_: int) -> None:

@@ -178,6 +178,81 @@ class Alone(unittest.TestCase):
                     for _ in step.batches(Broken(), num_workers=1):
                         pass
 
+    def test_the_next_steps_first_minibatch_is_read_while_a_step_is_reduced_and_the_script_cannot_tell(self):
+        class Noisy:
+            def __init__(self):
+                self.read = []
+
+            def __len__(self):
+                return 23
+
+            def __getitem__(self, i):
+                self.read.append(i)
+                return torch.tensor([float(i), random.random(), torch.rand(()).item()])
+
+        def run(read_ahead):
+            job = collectives.init(records=23, minibatch_size=3, grads_to_wait=2, epochs=2, device=torch.device("cpu"))
+            model = job.prepare(torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Dropout(0.5)))
+            dataset, seen, ahead = Noisy(), [], []
+            for step in job.steps():
+                with step:
+                    for x in step.batches(dataset, read_ahead=read_ahead):
+                        seen += x.tolist()
+                        step.backward(model(x).mean())
+                    before = len(dataset.read)
+                    step.reduce()
+                    ahead.append(len(dataset.read) - before)
+                    seen.append((torch.rand(()).item(), random.random()))
+            self.assertEqual(len(dataset.read), 2 * 23)
+            return seen, ahead
+
+        (seen, ahead), (want, none) = run(True), run(False)
+        self.assertEqual(seen, want)
+        self.assertEqual(none, [0] * 8)
+        self.assertEqual(ahead, [3, 3, 3, 0] * 2)  # none of another epoch, for which the script may prepare the data set
+
+    def test_an_error_of_the_data_set_is_raised_where_the_minibatch_is_taken(self):
+        class Broken:
+            def __init__(self):
+                self.read = 0
+
+            def __len__(self):
+                return 23
+
+            def __getitem__(self, i):
+                self.read += 1
+                if self.read > 6:  # those of the first step
+                    raise ValueError("record %d is damaged" % i)
+                return torch.ones(1)
+
+        model, dataset, reduced = self.job.prepare(torch.nn.Linear(1, 1)), Broken(), []
+        with self.assertRaisesRegex(ValueError, "is damaged"):
+            for step in self.job.steps():
+                with step:
+                    for x in step.batches(dataset):
+                        step.backward(model(x).mean())
+                    step.reduce()
+                reduced.append(step.number)
+        self.assertEqual((reduced, dataset.read), ([0], 7))
+
+    def test_nothing_is_read_twice_for_scripts_that_make_their_functions_anew_in_each_step(self):
+        class Counting:
+            read = 0
+
+            def __len__(self):
+                return 23
+
+            def __getitem__(self, i):
+                self.read += 1
+                return torch.ones(1)
+
+        model, dataset = self.job.prepare(torch.nn.Linear(1, 1)), Counting()
+        for step in self.job.steps():
+            with step:
+                for x in step.batches(dataset, collate_fn=lambda items: torch.stack(items)):
+                    step.backward(model(x).mean())
+                step.reduce()
+        self.assertEqual(dataset.read, 2 * 23 + 3)  # the second step's first minibatch shows it
 
     def test_a_data_set_that_can_only_be_iterated_over_gives_each_record_once_in_each_epoch(self):
         for kind in (Stream, SkippingStream):
