@@ -55,7 +55,7 @@ func (g *generator) bystanders() {
 	}
 }
 
-// odd are requests as few write them: nothing of something, or less than the smallest unit.
+// odd are requests as few write them: zero, and decimal numbers (1.5G, 0.1).
 func (g *generator) odd(requests corev1.ResourceList) {
 	switch g.IntN(5) {
 	case 0:

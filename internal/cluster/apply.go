@@ -30,10 +30,10 @@ type ApplyOptions[T Object] struct {
 const applyAttempts = 10
 
 // Apply changes an existing object by server-side apply: the fields of desired become ours, by force where another
-// manager owns them; fields that were ours and are not in desired are removed, and others' fields stay. Whether others'
-// values may be overwritten is for Check to decide, which every version is shown to: a change in between begins anew.
-// It costs a GET and a PATCH; another PATCH comes before them where managedFields have to be rewritten, such as by the
-// first one after Create.
+// manager owns them; fields that were ours and are not in desired are removed, and others' fields stay, unless Complete or
+// Prior says otherwise. Whether others' values may be overwritten is for Check to decide, which every version is shown to:
+// a change in between begins anew. It costs a GET, a JSON patch if managedFields have to be rewritten, such as at the first
+// apply after Create, and the apply.
 func Apply[T Object](ctx context.Context, c *Client, resource Resource[T], desired T, opts ApplyOptions[T]) (T, error) {
 	var none T
 	if err := c.Verify(ctx); err != nil {
@@ -83,7 +83,8 @@ type applier[T Object] struct {
 	complete    bool
 }
 
-// apply changes this version of the object, and no other: a change in between is a conflict (409).
+// apply changes this version of the object, and no other: a change in between is a conflict (409). An apply removes only what
+// its manager has applied, so a JSON patch first hands it the fields that we wrote by updates, and those of others that must go.
 func (a *applier[T]) apply(ctx context.Context, live T) (T, error) {
 	entries, differ, err := applyOwnership(live, a.client.FieldManager(), a.body, a.prior, a.complete)
 	if err != nil {

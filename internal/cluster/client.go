@@ -3,8 +3,8 @@
 //
 // It uses one transport for the whole process. It repeats a request if the server asks for that, within the caller's
 // context, and reports an unreachable server within ten seconds. Create never adopts an existing object. Objects that
-// were recreated under the same name are neither changed nor deleted, and fields of other field managers are
-// overwritten only with force. The callers decide what the objects mean and in which order they are created.
+// were recreated under the same name are neither changed nor deleted. Apply overwrites fields of other field managers,
+// unless its caller's Check refuses that. The callers decide what the objects mean and in which order they are created.
 package cluster
 
 import (
@@ -36,7 +36,7 @@ type Client struct {
 	metadata metadata.Interface
 	kinds    runtime.ObjectTyper // of every Go type that kube and kueue handle
 
-	http *http.Client // that of kube and kueue
+	http *http.Client // that of all three clients
 
 	rightsMutex sync.Mutex
 	rightsIn    map[string][]rbacv1.PolicyRule // by namespace; guarded by rightsMutex
@@ -63,7 +63,7 @@ func New(config Config) (*Client, error) {
 	if err != nil {
 		return nil, &ConfigError{Err: fmt.Errorf("connection to the cluster at %s: %w", restConfig.Host, err)}
 	}
-	if restConfig.QPS > 0 { // one limit for both clients
+	if restConfig.QPS > 0 { // one limit for all clients
 		restConfig.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(restConfig.QPS, restConfig.Burst)
 	}
 	kube, err := kubernetes.NewForConfigAndClient(restConfig, httpClient)
@@ -104,8 +104,8 @@ func (c *Client) ForcesConflicts() bool { return c.config.ForceConflicts }
 // HidesPodLogs reports whether what pods have printed is not to be shown.
 func (c *Client) HidesPodLogs() bool { return c.config.HidePodLogs }
 
-// Verify asks the cluster for its identity, once, when the configuration expects one. Every function of this package
-// calls it; callers that use Kubernetes directly to write call it first.
+// Verify asks the cluster for its identity, once, when the configuration expects one. Every function of this package that reads
+// or writes objects calls it; callers that use Kubernetes directly to write call it first.
 func (c *Client) Verify(ctx context.Context) error {
 	if c.config.ExpectedClusterUID == "" {
 		return nil

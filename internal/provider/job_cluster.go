@@ -12,14 +12,15 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster/jobparts"
 )
 
-// jobCluster acts on the objects of one job: a batch/v1 Job that owns all others, and its pods.
+// jobCluster acts on the objects of one job: a batch/v1 Job that owns all others, and its pods. Jobs and tasks share it;
+// job_create.go, job_delete.go and others have its operations.
 type jobCluster struct {
 	jobKind
 	client  *cluster.Client
 	subject subject
 }
 
-// jobKind holds what differs between kinds of jobs when they are deleted or explained.
+// jobKind holds what differs between training jobs and tasks when they are created, compared, deleted or explained.
 type jobKind struct {
 	noun    string // "Training job", to begin a sentence
 	word    string // "job", to go on with

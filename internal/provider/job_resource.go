@@ -106,8 +106,8 @@ func appendSuspicions(diags *diag.Diagnostics, suspicions []trainingjob.Problem,
 	}
 }
 
-// isDecided reports whether everything is known that decides about a problem at a field. Of a name that is an example,
-// because the prefix alone is configured, only the prefix is the user's.
+// isDecided reports whether every attribute is known that decides about a problem at a field. If only generate_name is set,
+// the name is an example, and a problem with it is not the user's.
 func isDecided(config tftypes.Value, field string, isExample bool) bool {
 	if strings.HasPrefix(field, "topology") && !topologyIsKnown(config) {
 		return false

@@ -13,14 +13,13 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/modelfile"
 )
 
-// The experiment: train on the first 8,000 of MNIST's 10,000 test images, test on the last 2,000, 3 epochs, minibatch
-// 10, K = 2, SGD 0.1, the project's own model file.
 const (
 	accuracyGoal  = 0.96
 	accuracySeeds = 5
 )
 
-// measureAccuracy trains on real images with several seeds.
+// measureAccuracy trains on real images with several seeds: on the first 8,000 of MNIST's 10,000 test images, tested on the
+// last 2,000, for 3 epochs with minibatches of 10, `--grads-to-wait` 2 and SGD 0.1, with the project's own model file.
 func measureAccuracy(ctx context.Context, o options) ([]figure, error) {
 	if o.mnist == "" {
 		return nil, errSkipped{"no MNIST: name a directory of its IDX files by MNIST_DIR"}
@@ -47,7 +46,7 @@ func measureAccuracy(ctx context.Context, o options) ([]figure, error) {
 	figures = append(figures,
 		ratios("accuracy on held-out MNIST, seed 1", fmt.Sprintf("≥ %.2f", accuracyGoal), "8,000 images, 3 epochs", samples[:1]),
 		ratios(fmt.Sprintf("accuracy, seeds 1–%d (mean %.4f)", accuracySeeds, mean(samples)), "", "8,000 images, 3 epochs", samples))
-	mayFile := filepath.Join(o.root, "internal", "trainer", "modelfile", "testdata", "may_2019.py") // written anew, with the same input_fn
+	mayFile := filepath.Join(o.root, "internal/trainer/ml/modelfile/testdata/may_2019.py") // written anew, with the same input_fn
 	if originals := os.Getenv("ELASTICDL_MODELS"); originals != "" {
 		mayFile = filepath.Join(originals, "257948e4.py") // the tutorial's own
 	}
@@ -63,7 +62,7 @@ func measureAccuracy(ctx context.Context, o options) ([]figure, error) {
 	return figures, nil
 }
 
-// warningsOf is what a model file is warned of.
+// warningsOf joins the warnings that loading a model file gives.
 func warningsOf(path string) (string, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

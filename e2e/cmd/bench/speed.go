@@ -28,7 +28,7 @@ var torchProgram string
 // python is Debian's, which finds Debian's python3-torch.
 const python = "/usr/bin/python3"
 
-// speedTime is how long each of the two computes in a round.
+// speedTime is how long one measurement lasts, of this project or of PyTorch.
 const speedTime = 2 * time.Second
 
 // networks are those whose speed is compared: built-in models, which network_torch.py has under the same names.

@@ -22,7 +22,7 @@ type Entry struct {
 	trainingjob.Disruption
 }
 
-// Sum is of the entries with a preemptor's priority class, and a victim's.
+// Sum is of the entries of one kind, with one priority class of the preemptor and one of the victim.
 type Sum struct {
 	Kind        trainingjob.DisruptionKind `json:"kind"`
 	ByClass     string                     `json:"preemptor_priority_class"` // "" where it is not known, or there is none

@@ -54,7 +54,7 @@ func slicesOnly(r *kueue.PodSetTopologyRequest) bool {
 
 func required(r *kueue.PodSetTopologyRequest) bool { return r != nil && r.Required != nil }
 
-// levelOf is the level that a request names for the whole of its pods; "" for none.
+// levelOf is the level within one domain of which all pods must fit, or should; "" for none.
 func (t *Tree) levelOf(r *kueue.PodSetTopologyRequest) string {
 	switch {
 	case r == nil:

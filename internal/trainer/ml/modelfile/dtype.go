@@ -19,7 +19,7 @@ const (
 	stringType  dtype = "string" // of features and inputs alone: there is no array of text
 )
 
-// namedTypes are those that a file may name: in TensorFlow, in numpy and as a string.
+// namedTypes are the types of numbers that a file may name, in TensorFlow, in numpy and as a string. types.go adds tf.string.
 var namedTypes = []dtype{uint8Type, int32Type, int64Type, float32Type, float64Type}
 
 func (d dtype) float() bool { return d == float32Type || d == float64Type }
