@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/controlplane"
-	"github.com/elastic-training/terraform-provider-elastic/simcluster/fakekubelet"
+	"github.com/elastic-training/terraform-provider-elastic/simcluster/nodeagent"
 )
 
 // kubeconfigPrefix begins the line by which `simcluster up` says that the cluster is ready.
@@ -99,12 +99,12 @@ func (c *Cluster) WaitReady(ctx context.Context, nodes ...string) error {
 // StopNode lets a node die: its processes are killed and its lease is not renewed; with gone the Node object is deleted
 // too, as clouds do.
 func (c *Cluster) StopNode(ctx context.Context, name string, gone bool) error {
-	return fakekubelet.Dial(c.layout.ControlSocket()).Stop(ctx, name, gone)
+	return nodeagent.Dial(c.layout.ControlSocket()).Stop(ctx, name, gone)
 }
 
 // StartNode starts a node that was stopped.
 func (c *Cluster) StartNode(ctx context.Context, name string) error {
-	return fakekubelet.Dial(c.layout.ControlSocket()).Start(ctx, name)
+	return nodeagent.Dial(c.layout.ControlSocket()).Start(ctx, name)
 }
 
 // A supervisor is a running `simcluster up --foreground`.

@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"sync"
 	"testing"
 
 	"github.com/hashicorp/go-hclog"
@@ -85,7 +84,7 @@ func (r *Terminal) Start(t *testing.T, config string, arguments ...string) (comm
 	command = exec.CommandContext(context.WithoutCancel(t.Context()), "terraform", append(arguments, "-no-color")...)
 	command.Dir = r.Directory
 	command.Env = slices.Concat(os.Environ(), []string{"TF_REATTACH_PROVIDERS=" + r.reattach, "TF_IN_AUTOMATION=1"}, r.Environment)
-	printed := &lockedBuffer{}
+	printed := &bytes.Buffer{} // one writer for both is written to by one goroutine
 	command.Stdout, command.Stderr = printed, printed
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
@@ -111,21 +110,4 @@ func (r *Terminal) ExpectNoChanges(t *testing.T, config string) {
 	if printed, code := r.Run(t, config, "plan", "-detailed-exitcode"); code != 0 {
 		t.Errorf("plan -detailed-exitcode exited with %d:\n%s", code, printed)
 	}
-}
-
-type lockedBuffer struct {
-	mu     sync.Mutex
-	buffer bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buffer.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buffer.String()
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/cli"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/controlplane"
-	"github.com/elastic-training/terraform-provider-elastic/simcluster/fakekubelet"
+	"github.com/elastic-training/terraform-provider-elastic/simcluster/nodeagent"
 )
 
 // completionPatience is how long somebody who has pressed Tab waits.
@@ -37,7 +37,7 @@ func fromCluster(layout layoutFunc, ask func(ctx context.Context, l controlplane
 // nodes completes by the nodes that are stopped, or by the others.
 func nodes(layout layoutFunc, stopped bool) cobra.CompletionFunc {
 	return fromCluster(layout, func(ctx context.Context, l controlplane.Layout, _ []string) ([]string, error) {
-		states, err := fakekubelet.Dial(l.ControlSocket()).Nodes(ctx)
+		states, err := nodeagent.Dial(l.ControlSocket()).Nodes(ctx)
 		var names []string
 		for _, state := range states {
 			if state.Running != stopped {

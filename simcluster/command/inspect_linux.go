@@ -15,7 +15,7 @@ import (
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/cli"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/controlplane"
-	"github.com/elastic-training/terraform-provider-elastic/simcluster/fakekubelet"
+	"github.com/elastic-training/terraform-provider-elastic/simcluster/nodeagent"
 )
 
 // answerPatience bounds how long `status` waits for an API server that may just be away.
@@ -132,7 +132,7 @@ gone, and the pods are deleted immediately.`,
 			if err != nil {
 				return err
 			}
-			return fakekubelet.Dial(l.ControlSocket()).Stop(command.Context(), args[0], gone)
+			return nodeagent.Dial(l.ControlSocket()).Stop(command.Context(), args[0], gone)
 		},
 	}
 	stop.Flags().BoolVar(&gone, "gone", false, "delete the Node object too")
@@ -149,7 +149,7 @@ registers again.`,
 			if err != nil {
 				return err
 			}
-			return fakekubelet.Dial(l.ControlSocket()).Start(command.Context(), args[0])
+			return nodeagent.Dial(l.ControlSocket()).Start(command.Context(), args[0])
 		},
 	}
 	exitsWithoutCluster(stop, start)

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/elastic-training/terraform-provider-elastic/simcluster/fakekubelet"
+	"github.com/elastic-training/terraform-provider-elastic/simcluster/nodeagent"
 )
 
 // What every node has besides what is declared: as many pods as a kubelet's default, and disk that nobody measures.
@@ -19,12 +19,12 @@ const (
 )
 
 // agentConfig is the node agent's configuration.
-func agentConfig(layout Layout, config Config, ports Ports) (fakekubelet.Config, error) {
+func agentConfig(layout Layout, config Config, ports Ports) (nodeagent.Config, error) {
 	nodes, err := nodeSpecs(config.Nodes)
 	if err != nil {
-		return fakekubelet.Config{}, err
+		return nodeagent.Config{}, err
 	}
-	return fakekubelet.Config{
+	return nodeagent.Config{
 		Kubeconfig:    layout.Kubeconfig("node-agent"),
 		Dir:           layout.NodeState(),
 		PKIDir:        layout.PKI(),
@@ -37,8 +37,8 @@ func agentConfig(layout Layout, config Config, ports Ports) (fakekubelet.Config,
 	}, nil
 }
 
-func nodeSpecs(groups []NodeGroup) ([]fakekubelet.NodeSpec, error) {
-	var specs []fakekubelet.NodeSpec
+func nodeSpecs(groups []NodeGroup) ([]nodeagent.NodeSpec, error) {
+	var specs []nodeagent.NodeSpec
 	for _, group := range groups {
 		capacity, err := group.capacity()
 		if err != nil {
@@ -57,7 +57,7 @@ func nodeSpecs(groups []NodeGroup) ([]fakekubelet.NodeSpec, error) {
 			taints = append(taints, taint)
 		}
 		for i := range group.Count {
-			specs = append(specs, fakekubelet.NodeSpec{
+			specs = append(specs, nodeagent.NodeSpec{
 				Name:        group.Name + "-" + strconv.Itoa(i+1),
 				Capacity:    capacity.DeepCopy(),
 				Allocatable: allocatable.DeepCopy(),

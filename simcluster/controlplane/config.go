@@ -275,14 +275,7 @@ func with(m map[string]string, key, value string) map[string]string {
 	return m
 }
 
-func sortedKeys(m map[string]string) []string {
-	keys := make([]string, 0, len(m))
-	for key := range m {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
-}
+func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
 
 // ParseImage parses name=path. The path is made absolute and must be an executable file, unless it is HostImage.
 func ParseImage(text string) (name, path string, err error) {

@@ -1,10 +1,10 @@
 package controlplane
 
 import (
-	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
@@ -90,7 +90,7 @@ func serverNames() (dns []string, ips []net.IP) {
 // writePKI makes what is missing in the PKI directory: authorities, certificates and the service accounts' key pair,
 // and makes certificates anew that end soon or do not match. What is good is left alone.
 func writePKI(layout Layout, now time.Time) error {
-	authorities := map[string]*keyPair{}
+	authorities := map[string]*tls.Certificate{}
 	for _, name := range []string{clusterCA, frontProxyCA} {
 		authority, err := ensureAuthority(layout, name, now)
 		if err != nil {
@@ -109,14 +109,9 @@ func writePKI(layout Layout, now time.Time) error {
 	return nil
 }
 
-type keyPair struct {
-	certificate *x509.Certificate
-	key         *ecdsa.PrivateKey
-}
-
-func ensureAuthority(layout Layout, name string, now time.Time) (*keyPair, error) {
+func ensureAuthority(layout Layout, name string, now time.Time) (*tls.Certificate, error) {
 	have, err := readKeyPair(layout, name)
-	if err == nil && now.Add(renewBefore).Before(have.certificate.NotAfter) {
+	if err == nil && now.Add(renewBefore).Before(have.Leaf.NotAfter) {
 		return have, nil
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -133,10 +128,10 @@ func ensureAuthority(layout Layout, name string, now time.Time) (*keyPair, error
 	return issue(layout, name, template, nil)
 }
 
-func ensureLeaf(layout Layout, l leaf, authority *keyPair, now time.Time) error {
+func ensureLeaf(layout Layout, l leaf, authority *tls.Certificate, now time.Time) error {
 	template := l.template(now)
 	have, err := readKeyPair(layout, l.file)
-	if err == nil && l.satisfiedBy(have.certificate, authority.certificate, now) {
+	if err == nil && l.satisfiedBy(have.Leaf, authority.Leaf, now) {
 		return nil
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -175,7 +170,7 @@ func (l leaf) satisfiedBy(have, authority *x509.Certificate, now time.Time) bool
 }
 
 // issue makes a key, signs a certificate for it with the authority (nil: with itself) and writes both.
-func issue(layout Layout, name string, template *x509.Certificate, authority *keyPair) (*keyPair, error) {
+func issue(layout Layout, name string, template *x509.Certificate, authority *tls.Certificate) (*tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
@@ -184,9 +179,9 @@ func issue(layout Layout, name string, template *x509.Certificate, authority *ke
 		return nil, err
 	}
 	if authority == nil {
-		authority = &keyPair{certificate: template, key: key}
+		authority = &tls.Certificate{Leaf: template, PrivateKey: key}
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, authority.certificate, key.Public(), authority.key)
+	der, err := x509.CreateCertificate(rand.Reader, template, authority.Leaf, key.Public(), authority.PrivateKey)
 	if err != nil {
 		return nil, err
 	}
@@ -202,7 +197,7 @@ func issue(layout Layout, name string, template *x509.Certificate, authority *ke
 	if err := writePEM(layout.pki(name+".crt"), "CERTIFICATE", der); err != nil {
 		return nil, err
 	}
-	return &keyPair{certificate: certificate, key: key}, nil
+	return &tls.Certificate{Leaf: certificate, PrivateKey: key}, nil
 }
 
 // ensureServiceAccountKey makes the key pair that signs service accounts' tokens.
@@ -226,32 +221,13 @@ func ensureServiceAccountKey(layout Layout) error {
 
 // readKeyPair reads NAME.crt and NAME.key and checks that they belong together. A pair that does not is reported as
 // one that is not there.
-func readKeyPair(layout Layout, name string) (*keyPair, error) {
-	certificatePEM, err := os.ReadFile(layout.pki(name + ".crt"))
-	if err != nil {
-		return nil, err
+func readKeyPair(layout Layout, name string) (*tls.Certificate, error) {
+	pair, err := tls.LoadX509KeyPair(layout.pki(name+".crt"), layout.pki(name+".key"))
+	var unreadable *fs.PathError
+	if err != nil && !errors.As(err, &unreadable) {
+		err = fmt.Errorf("%s: %w: %w", layout.pki(name), err, fs.ErrNotExist)
 	}
-	keyPEM, err := os.ReadFile(layout.pki(name + ".key"))
-	if err != nil {
-		return nil, err
-	}
-	certificateBlock, _ := pem.Decode(certificatePEM)
-	keyBlock, _ := pem.Decode(keyPEM)
-	if certificateBlock == nil || keyBlock == nil {
-		return nil, fmt.Errorf("%s: certificate or key is not PEM: %w", layout.pki(name), fs.ErrNotExist)
-	}
-	certificate, err := x509.ParseCertificate(certificateBlock.Bytes)
-	if err != nil {
-		return nil, fmt.Errorf("%s.crt: %w: %w", layout.pki(name), err, fs.ErrNotExist)
-	}
-	key, err := x509.ParseECPrivateKey(keyBlock.Bytes)
-	if err != nil {
-		return nil, fmt.Errorf("%s.key: %w: %w", layout.pki(name), err, fs.ErrNotExist)
-	}
-	if public, ok := certificate.PublicKey.(*ecdsa.PublicKey); !ok || !public.Equal(key.Public()) {
-		return nil, fmt.Errorf("%s: certificate and key do not belong together: %w", layout.pki(name), fs.ErrNotExist)
-	}
-	return &keyPair{certificate: certificate, key: key}, nil
+	return &pair, err
 }
 
 func writeKey(path string, key *ecdsa.PrivateKey) error {
@@ -263,9 +239,5 @@ func writeKey(path string, key *ecdsa.PrivateKey) error {
 }
 
 func writePEM(path, blockType string, der []byte) error {
-	var encoded bytes.Buffer
-	if err := pem.Encode(&encoded, &pem.Block{Type: blockType, Bytes: der}); err != nil {
-		return err
-	}
-	return writePrivate(path, encoded.Bytes())
+	return writePrivate(path, pem.EncodeToMemory(&pem.Block{Type: blockType, Bytes: der}))
 }

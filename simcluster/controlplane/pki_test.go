@@ -32,7 +32,7 @@ func certificate(t *testing.T, layout Layout, name string) *x509.Certificate {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return pair.certificate
+	return pair.Leaf
 }
 
 // contents returns the files of a directory by name.

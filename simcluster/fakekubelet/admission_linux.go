@@ -5,11 +5,23 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kubelet "k8s.io/kubernetes/pkg/kubelet/lifecycle"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// Admission returns why a node rejects a pod beside others that it has admitted; reason is empty where it admits the
-// pod.
-type Admission func(node *corev1.Node, pod *corev1.Pod, others []*corev1.Pod) (reason, message string)
+// rejection is why a kubelet rejects a pod beside others that it has admitted; reason is empty where it admits the
+// pod. Unlike a kubelet this evicts nobody for critical pods.
+func rejection(node *corev1.Node, pod *corev1.Pod, others []*corev1.Pod) (reason, message string) {
+	handler := kubelet.NewPredicateAdmitHandler(
+		func(context.Context, bool) (*corev1.Node, error) { return node, nil },
+		kubelet.NewAdmissionFailureHandlerStub(),
+		func(*framework.NodeInfo, *kubelet.PodAdmitAttributes) error { return nil })
+	result := handler.Admit(context.Background(), &kubelet.PodAdmitAttributes{Pod: pod, OtherPods: others})
+	if result.Admit {
+		return "", ""
+	}
+	return result.Reason, result.Message
+}
 
 // admit reports why a node does not admit a pod: the scheduler does not see a pod whose spec names its node. nil: it
 // is admitted. a.mu is held, so that pods are admitted one after the other, in the order in which they come.
@@ -28,7 +40,7 @@ func (a *agent) admit(ctx context.Context, n *simulatedNode, pod *corev1.Pod) *e
 	}
 	node, err := a.nodeObjects.Get(n.spec.Name)
 	if err == nil {
-		if reason, _ := a.admission(node, pod, others); reason == "" {
+		if reason, _ := rejection(node, pod, others); reason == "" {
 			return nil
 		}
 	}
@@ -37,7 +49,7 @@ func (a *agent) admit(ctx context.Context, n *simulatedNode, pod *corev1.Pod) *e
 		a.log.WarnContext(ctx, "a pod is admitted as its node was not read", "pod", pod.Namespace+"/"+pod.Name, "error", err)
 		return nil
 	}
-	reason, message := a.admission(node, pod, others)
+	reason, message := rejection(node, pod, others)
 	if reason == "" {
 		return nil
 	}

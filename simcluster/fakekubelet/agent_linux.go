@@ -27,12 +27,13 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/record"
+
+	"github.com/elastic-training/terraform-provider-elastic/simcluster/nodeagent"
 )
 
 // An agent is the kubelet of all simulated nodes.
 type agent struct {
-	config    Config
-	admission Admission
+	config    nodeagent.Config
 	log       *slog.Logger
 	client    kubernetes.Interface
 	objects   apiObjects
@@ -55,14 +56,13 @@ type agent struct {
 // Run simulates cfg.Nodes until ctx ends, and returns nil then. On return no process
 // it started is alive. An error means that it could not begin or continue: a directory,
 // port or certificate is not to be had, or the API server cannot be reached at first.
-func Run(ctx context.Context, cfg Config, admission Admission, log *slog.Logger) error {
+func Run(ctx context.Context, cfg nodeagent.Config, log *slog.Logger) error {
 	client, err := connect(cfg.Kubeconfig)
 	if err != nil {
 		return err
 	}
 	a := &agent{
 		config:    cfg,
-		admission: admission,
 		log:       log,
 		client:    client,
 		objects:   apiObjects{client},
@@ -79,8 +79,8 @@ func Run(ctx context.Context, cfg Config, admission Admission, log *slog.Logger)
 		}
 	}
 	if a.method, err = chooseMountMethod(ctx, cfg.Mounts, cfg.Dir); err != nil {
-		if cfg.Mounts == MountsNamespace {
-			return fmt.Errorf("node agent: volumes were asked to be mounted, which the kernel does not permit: %w; use mounts=%s", err, MountsRewrite)
+		if cfg.Mounts == nodeagent.MountsNamespace {
+			return fmt.Errorf("node agent: volumes were asked to be mounted, which the kernel does not permit: %w; use mounts=%s", err, nodeagent.MountsRewrite)
 		}
 		log.InfoContext(ctx, "the kernel permits no mounts: paths in commands and environment are rewritten instead, and "+rootVariable+" names the container's root", "reason", err)
 	}
@@ -339,7 +339,7 @@ func (a *agent) removePodDirs(uid types.UID, logs string) {
 	}
 }
 
-// listenControl makes the Unix socket that Control talks to, for this user only.
+// listenControl makes the Unix socket that nodeagent.Control talks to, for this user only.
 func listenControl(path string) (net.Listener, error) {
 	if path == "" {
 		return nil, errors.New("node agent: no control socket is configured")

@@ -13,6 +13,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/cri-client/pkg/logs"
+	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
+	"k8s.io/kubernetes/third_party/forked/golang/expansion"
 )
 
 // container works out how to run c: command, environment and files. On error, reason
@@ -38,12 +41,12 @@ func (o *owner) container(ctx context.Context, c *corev1.Container, program exec
 	if err != nil {
 		return processSpec{}, reasonConfigError, err
 	}
-	lookup := func(name string) (string, bool) { value, ok := variables[name]; return value, ok }
-	argv, err := commandLine(c.Image, program, expandAll(c.Command, lookup), expandAll(c.Args, lookup))
+	references := expansion.MappingFuncFor(variables)
+	argv, err := commandLine(c.Image, program, expandAll(c.Command, references), expandAll(c.Args, references))
 	if err != nil {
 		return processSpec{}, reasonCreateError, err
 	}
-	binds, err := o.binds(c, lookup)
+	binds, err := o.binds(c, references)
 	if err != nil {
 		return processSpec{}, reasonConfigError, err
 	}
@@ -76,6 +79,15 @@ func (o *owner) container(ctx context.Context, c *corev1.Container, program exec
 	}
 	spec.env = environmentList(variables)
 	return spec, "", nil
+}
+
+// expandAll expands the references in each of texts.
+func expandAll(texts []string, references func(string) string) []string {
+	expanded := make([]string, len(texts))
+	for i, text := range texts {
+		expanded[i] = expansion.Expand(text, references)
+	}
+	return expanded
 }
 
 // rewrite makes spec do without mounts.
@@ -126,7 +138,7 @@ func (o *owner) containerDir(container string) string {
 }
 
 // binds lists what container c has mounted: its volumes and the file for its last words.
-func (o *owner) binds(c *corev1.Container, lookup func(string) (string, bool)) ([]bind, error) {
+func (o *owner) binds(c *corev1.Container, references func(string) string) ([]bind, error) {
 	var binds []bind
 	for _, mount := range c.VolumeMounts {
 		volume, ok := o.volumes.paths[mount.Name]
@@ -135,7 +147,7 @@ func (o *owner) binds(c *corev1.Container, lookup func(string) (string, bool)) (
 		}
 		subPath := mount.SubPath
 		if mount.SubPathExpr != "" {
-			subPath = expand(mount.SubPathExpr, lookup)
+			subPath = expansion.Expand(mount.SubPathExpr, references)
 		}
 		source, err := subPathOf(volume, subPath)
 		if err != nil {
@@ -176,13 +188,6 @@ func subPathOf(volume, subPath string) (string, error) {
 	return source, os.MkdirAll(source, 0o755)
 }
 
-// Limits of a termination message (k8s.io/kubernetes v1.36, kubecontainer).
-const (
-	maxTerminationMessageBytes = 4096
-	maxTerminationLogBytes     = 2048
-	maxTerminationLogLines     = 80
-)
-
 func (o *owner) terminationFile(container string) string {
 	return filepath.Join(o.containerDir(container), "termination-log")
 }
@@ -193,7 +198,7 @@ func (o *owner) terminationMessage(c *corev1.Container, failed bool) string {
 	file, err := os.Open(o.terminationFile(c.Name))
 	if err == nil {
 		defer file.Close()
-		text, err := io.ReadAll(io.LimitReader(file, maxTerminationMessageBytes))
+		text, err := io.ReadAll(io.LimitReader(file, kubecontainer.MaxContainerTerminationMessageLength))
 		if err == nil && len(text) > 0 {
 			return strings.ToValidUTF8(string(text), "\uFFFD")
 		}
@@ -203,12 +208,11 @@ func (o *owner) terminationMessage(c *corev1.Container, failed bool) string {
 		return ""
 	}
 	var text bytes.Buffer
-	if err := printLog(&text, run.log.path, logOptions{tailLines: maxTerminationLogLines, limitBytes: -1}); err != nil {
+	options := &logs.LogOptions{TailLines: new(int64(kubecontainer.MaxContainerTerminationMessageLogLines))}
+	if err := readLog(context.Background(), run.log.path, nil, options, &text, &text); err != nil {
 		return ""
 	}
 	tail := text.Bytes()
-	if len(tail) > maxTerminationLogBytes {
-		tail = tail[len(tail)-maxTerminationLogBytes:]
-	}
+	tail = tail[max(0, len(tail)-kubecontainer.MaxContainerTerminationMessageLogLength):]
 	return strings.ToValidUTF8(string(tail), "\uFFFD")
 }

@@ -10,9 +10,11 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/elastic-training/terraform-provider-elastic/simcluster/nodeagent"
 )
 
-// serveControl serves Control's commands until ctx ends. Nodes that are started live
+// serveControl serves nodeagent.Control's commands until ctx ends. Nodes that are started live
 // as long as ctx, not as long as the request.
 func (a *agent) serveControl(ctx context.Context, listener net.Listener) error {
 	mux := http.NewServeMux()
@@ -57,12 +59,12 @@ func (a *agent) names() []string {
 	return names
 }
 
-func (a *agent) states() []NodeState {
+func (a *agent) states() []nodeagent.NodeState {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	states := []NodeState{}
+	states := []nodeagent.NodeState{}
 	for _, name := range a.names() {
-		state := NodeState{Name: name, Running: a.nodes[name].ctx != nil}
+		state := nodeagent.NodeState{Name: name, Running: a.nodes[name].ctx != nil}
 		for _, o := range a.owners {
 			if o.node.spec.Name == name && o.active.Load() {
 				state.Pods++

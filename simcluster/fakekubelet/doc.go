@@ -13,6 +13,6 @@
 // hooks, exec, attach and port-forward are not there; DNS is not either.
 //
 // How it is built: lifecycle.go, container_state.go, status.go, environment.go,
-// expansion.go, images.go, view.go and rewrite.go decide, without I/O; one goroutine
+// images.go, view.go and rewrite.go decide, without I/O; one goroutine
 // per pod (pod_linux.go) acts.
 package fakekubelet

@@ -37,7 +37,7 @@ func TestContainerEnvironment(t *testing.T) {
 	c := &corev1.Container{Name: "c", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("1500m"), "memory": resource.MustParse("1Gi")}}}
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "n", UID: "u", Labels: map[string]string{"a/b": "label"}},
-		Spec:       corev1.PodSpec{NodeName: "node-1", ServiceAccountName: "sa"},
+		Spec:       corev1.PodSpec{NodeName: "node-1", ServiceAccountName: "sa", Containers: []corev1.Container{*c}},
 	}
 	view := podView{pod: pod, podIP: "127.32.0.1", hostIP: hostIP, allocatable: corev1.ResourceList{"cpu": resource.MustParse("3920m")}}
 	for name, test := range map[string]struct {
@@ -51,7 +51,7 @@ func TestContainerEnvironment(t *testing.T) {
 		"a reference to a service":                {env: []corev1.EnvVar{{Name: "B", Value: "$(S_SERVICE_HOST)"}}, want: map[string]string{"B": "10.0.0.1"}},
 		"the pod's name and address":              {env: []corev1.EnvVar{{Name: "A", ValueFrom: field("metadata.name")}, {Name: "B", ValueFrom: field("status.podIP")}, {Name: "C", Value: "$(B):1"}}, want: map[string]string{"A": "p", "B": "127.32.0.1", "C": "127.32.0.1:1"}},
 		"a label":                                 {env: []corev1.EnvVar{{Name: "A", ValueFrom: field("metadata.labels['a/b']")}}, want: map[string]string{"A": "label"}},
-		"an unknown field":                        {env: []corev1.EnvVar{{Name: "A", ValueFrom: field("spec.nope")}}, err: `fieldPath "spec.nope"`},
+		"an unknown field":                        {env: []corev1.EnvVar{{Name: "A", ValueFrom: field("spec.nope")}}, err: "unsupported fieldPath: spec.nope"},
 		"a CPU request is rounded up":             {env: []corev1.EnvVar{{Name: "A", ValueFrom: amount("requests.cpu", "1")}, {Name: "B", ValueFrom: amount("requests.cpu", "1m")}}, want: map[string]string{"A": "2", "B": "1500"}},
 		"memory in units of the divisor":          {env: []corev1.EnvVar{{Name: "A", ValueFrom: amount("requests.memory", "1Mi")}}, want: map[string]string{"A": "1024"}},
 		"a limit that is not set is the node's":   {env: []corev1.EnvVar{{Name: "A", ValueFrom: amount("limits.cpu", "1m")}}, want: map[string]string{"A": "3920"}},

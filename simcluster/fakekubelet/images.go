@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Keys and values of Config.Images with a meaning of their own.
+// Keys and values of nodeagent.Config.Images with a meaning of their own.
 const (
 	anyImage  = "*"    // a key: every image not named otherwise
 	hostImage = "host" // a value: the container's command is one of the host's programs

@@ -3,6 +3,7 @@ package fakekubelet
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,9 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	cri "k8s.io/cri-api/pkg/apis"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+	"k8s.io/cri-client/pkg/logs"
 )
 
 // A container's log is a file of the Container Runtime Interface's format: each
@@ -20,9 +24,8 @@ import (
 // of one that continues in the next.
 const (
 	logTime      = "2006-01-02T15:04:05.000000000Z07:00"
-	tagFull      = "F"
-	tagPart      = "P"
 	maxLineBytes = 16 << 10 // longer lines are written in parts
+	logMode      = 0o600
 )
 
 // logFile is where attempt n of a container logs to.
@@ -38,26 +41,26 @@ func podLogDir(logsDir, namespace, pod string, uid types.UID) string {
 // that a container that prints without an end fills no disk.
 const maxLogBytes = 10 << 20
 
-// A containerLog is the log of one run of a container while it runs: it takes
-// output, and notifies followers when there is more.
+// A containerLog is the log of one run of a container while it runs: it takes output.
 type containerLog struct {
 	path string
 
-	mu   sync.Mutex
-	file *os.File
-	size int           // of file
-	more chan struct{} // closed and replaced with every write; nil once the log is complete
+	mu       sync.Mutex
+	file     *os.File
+	size     int       // of file
+	rotated  time.Time // when file was begun in the place of another
+	complete bool
 }
 
 func createContainerLog(path string) (*containerLog, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("create log directory: %w", err)
 	}
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, logMode)
 	if err != nil {
 		return nil, fmt.Errorf("create log: %w", err)
 	}
-	return &containerLog{path: path, file: file, more: make(chan struct{})}, nil
+	return &containerLog{path: path, file: file}, nil
 }
 
 // capture writes what comes from output, line by line, until it ends.
@@ -66,9 +69,9 @@ func (l *containerLog) capture(stream string, output io.Reader) {
 	for {
 		line, err := reader.ReadSlice('\n')
 		if len(line) > 0 {
-			tag := tagFull
+			tag := runtimeapi.LogTagFull
 			if errors.Is(err, bufio.ErrBufferFull) {
-				tag = tagPart
+				tag = runtimeapi.LogTagPartial
 			}
 			l.write(stream, tag, bytes.TrimSuffix(line, []byte("\n")))
 		}
@@ -78,10 +81,10 @@ func (l *containerLog) capture(stream string, output io.Reader) {
 	}
 }
 
-func (l *containerLog) write(stream, tag string, text []byte) {
+func (l *containerLog) write(stream string, tag runtimeapi.LogTag, text []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.more == nil {
+	if l.complete {
 		return
 	}
 	// One write for one line, so that lines of two streams do not mix. A full disk
@@ -90,8 +93,6 @@ func (l *containerLog) write(stream, tag string, text []byte) {
 	if l.size += n; l.size > maxLogBytes {
 		l.rotate()
 	}
-	close(l.more)
-	l.more = make(chan struct{})
 }
 
 // rotate begins another file. Where that cannot be had, the log continues in the one that there is.
@@ -99,136 +100,55 @@ func (l *containerLog) rotate() {
 	if os.Rename(l.path, l.path+".1") != nil {
 		return
 	}
-	file, err := os.OpenFile(l.path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	file, err := os.OpenFile(l.path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, logMode)
 	if err != nil {
 		_ = os.Rename(l.path+".1", l.path)
 		return
 	}
 	_ = l.file.Close()
-	l.file, l.size = file, 0
+	l.file, l.size, l.rotated = file, 0, time.Now()
 }
 
-// close marks the log as complete.
+// close marks the log as complete, and has those who follow it look at it once more.
 func (l *containerLog) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.more == nil {
+	if l.complete {
 		return
 	}
+	l.complete = true
 	_ = l.file.Close()
-	close(l.more)
-	l.more = nil
+	_ = os.Chmod(l.path, logMode) // a change that is seen; nothing else is missed without it for longer than a second
 }
 
-// changed is closed with the next write or at the end; nil when the log is
-// complete. A reader must ask before it reads, so that it misses nothing.
-func (l *containerLog) changed() <-chan struct{} {
+// rotationNoticed is how long after a rotation its followers have the new file, unless they are so slow that they lose
+// lines anyway.
+const rotationNoticed = 5 * time.Second
+
+// mayGrow reports whether a follower has to wait for more. The kubelet's reader looks into no other file once a container
+// has ended, so one that ends right after a rotation counts as running for a moment longer.
+func (l *containerLog) mayGrow() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.more
+	return !l.complete || time.Since(l.rotated) < rotationNoticed
 }
 
-// logOptions are the query parameters of a log request (corev1.PodLogOptions).
-type logOptions struct {
-	follow     bool
-	previous   bool
-	timestamps bool
-	since      time.Time // zero for all
-	tailLines  int64     // negative for all
-	limitBytes int64     // negative for no limit
-	stream     string    // "stdout", "stderr" or "" for both
+// readLog writes what options ask for of a log to the writers of the two streams, of which nil is for one that is not
+// wanted. It follows a log, where that is asked for, until it is complete or ctx ends. A nil log is one that is complete.
+func readLog(ctx context.Context, path string, log *containerLog, options *logs.LogOptions, stdout, stderr io.Writer) error {
+	return logs.ReadLogs(ctx, path, "", options, logRuntime{log: log}, stdout, stderr)
 }
 
-// A logLine is one line of a log file.
-type logLine struct {
-	time    time.Time
-	stamp   string
-	stream  string
-	partial bool
-	text    []byte
+// logRuntime is the container runtime that the kubelet's reader of logs asks whether the container still runs.
+type logRuntime struct {
+	cri.RuntimeService // nothing else is asked
+	log                *containerLog
 }
 
-// parseLogLine reads one line (without its newline) of the format above.
-func parseLogLine(line []byte) (logLine, error) {
-	fields := bytes.SplitN(line, []byte(" "), 4)
-	if len(fields) != 4 {
-		return logLine{}, fmt.Errorf("log line %q does not have the form TIME STREAM TAG TEXT", line)
+func (r logRuntime) ContainerStatus(context.Context, string, bool) (*runtimeapi.ContainerStatusResponse, error) {
+	state := runtimeapi.ContainerState_CONTAINER_EXITED
+	if r.log != nil && r.log.mayGrow() {
+		state = runtimeapi.ContainerState_CONTAINER_RUNNING
 	}
-	at, err := time.Parse(time.RFC3339Nano, string(fields[0]))
-	if err != nil {
-		return logLine{}, fmt.Errorf("log line %q: %w", line, err)
-	}
-	return logLine{time: at, stamp: string(fields[0]), stream: string(fields[1]), partial: string(fields[2]) == tagPart, text: fields[3]}, nil
-}
-
-// A logPrinter writes lines as a log request wants them.
-type logPrinter struct {
-	options logOptions
-	out     io.Writer
-	midLine bool // the last line was partial: no time stamp before the next
-}
-
-// print writes one line and reports whether the limit of bytes is reached.
-func (p *logPrinter) print(line logLine) (full bool, err error) {
-	if line.time.Before(p.options.since) || (p.options.stream != "" && p.options.stream != line.stream) {
-		return false, nil
-	}
-	var text []byte
-	if p.options.timestamps && !p.midLine {
-		text = append(append(text, line.stamp...), ' ')
-	}
-	text = append(text, line.text...)
-	if !line.partial {
-		text = append(text, '\n')
-	}
-	p.midLine = line.partial
-	if limit := p.options.limitBytes; limit >= 0 {
-		if int64(len(text)) >= limit {
-			text, full = text[:limit], true
-		}
-		p.options.limitBytes -= int64(len(text))
-	}
-	_, err = p.out.Write(text)
-	return full, err
-}
-
-// tailOffset is where the last n whole lines of the file begin. Parts of a line
-// count as none.
-func tailOffset(file io.ReadSeeker, n int64) (int64, error) {
-	if n < 0 {
-		return 0, nil
-	}
-	var starts []int64 // of the last n lines, a ring
-	reader := bufio.NewReader(file)
-	var offset, count int64
-	begins := true
-	for {
-		line, err := reader.ReadBytes('\n')
-		if len(line) > 0 && begins && n > 0 {
-			if int64(len(starts)) < n {
-				starts = append(starts, offset)
-			} else {
-				starts[count%n] = offset
-			}
-			count++
-		}
-		offset += int64(len(line))
-		if parsed, parseErr := parseLogLine(bytes.TrimSuffix(line, []byte("\n"))); parseErr == nil {
-			begins = !parsed.partial
-		}
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return 0, err
-		}
-	}
-	switch {
-	case n == 0:
-		return offset, nil
-	case count <= n:
-		return 0, nil
-	default:
-		return starts[count%n], nil
-	}
+	return &runtimeapi.ContainerStatusResponse{Status: &runtimeapi.ContainerStatus{State: state}}, nil
 }

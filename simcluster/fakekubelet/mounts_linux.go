@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/elastic-training/terraform-provider-elastic/simcluster/nodeagent"
 )
 
 // A mountMethod is a way to give a process a file system view of its own.
@@ -264,7 +266,7 @@ func becomeCommand() error {
 // chooseMountMethod finds out what the kernel permits. The error says why wanted
 // cannot be had.
 func chooseMountMethod(ctx context.Context, wanted, dir string) (mountMethod, error) {
-	if wanted == MountsRewrite {
+	if wanted == nodeagent.MountsRewrite {
 		return mountNever, nil
 	}
 	var problems []error

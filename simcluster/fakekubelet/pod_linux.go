@@ -3,6 +3,7 @@ package fakekubelet
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 )
 
 // How long a pod's owner waits before it asks the API server again after a failed request.
@@ -385,5 +387,15 @@ func containerID(uid types.UID, container string, attempt int32) string {
 }
 
 func sameMetadata(a, b *corev1.Pod) bool {
-	return formatMap(a.Labels) == formatMap(b.Labels) && formatMap(a.Annotations) == formatMap(b.Annotations)
+	return maps.Equal(a.Labels, b.Labels) && maps.Equal(a.Annotations, b.Annotations)
+}
+
+// references names the config maps and secrets that a pod depends on.
+type references struct{ configMaps, secrets map[string]bool }
+
+func podReferences(pod *corev1.Pod) references {
+	r := references{map[string]bool{}, map[string]bool{}}
+	podutil.VisitPodConfigmapNames(pod, func(name string) bool { r.configMaps[name] = true; return true })
+	podutil.VisitPodSecretNames(pod, func(name string) bool { r.secrets[name] = true; return true })
+	return r
 }

@@ -12,6 +12,7 @@ import (
 
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
+	"k8s.io/cri-client/pkg/logs"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/patience"
 )
@@ -59,7 +60,7 @@ func runToEnd(t *testing.T, spec processSpec, script string, meanwhile func(*pro
 		t.Fatal("the container did not end")
 	}
 	var out bytes.Buffer
-	if err := printLog(&out, log.path, logOptions{tailLines: -1, limitBytes: -1}); err != nil {
+	if err := readLog(t.Context(), log.path, nil, &logs.LogOptions{}, &out, &out); err != nil {
 		t.Fatal(err)
 	}
 	return end, out.String()

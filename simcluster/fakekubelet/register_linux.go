@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/kubeversion"
+	"github.com/elastic-training/terraform-provider-elastic/simcluster/nodeagent"
 )
 
 // A kubelet's times (with default settings).
@@ -27,7 +28,7 @@ const (
 
 // A simulatedNode is one node: while it runs, ctx is its life.
 type simulatedNode struct {
-	spec   NodeSpec
+	spec   nodeagent.NodeSpec
 	events record.EventRecorder
 
 	change sync.Mutex // held while the node is started or stopped
@@ -94,7 +95,7 @@ func (a *agent) stopAll() {
 }
 
 // register makes the Node and its Lease, or takes over those that exist.
-func (a *agent) register(ctx context.Context, spec NodeSpec) error {
+func (a *agent) register(ctx context.Context, spec nodeagent.NodeSpec) error {
 	nodes := a.client.CoreV1().Nodes()
 	wanted := nodeObject(spec, a.config.KubeletPort, metav1.Now())
 	_, err := nodes.Create(ctx, wanted, metav1.CreateOptions{})
@@ -129,7 +130,7 @@ func (a *agent) takeOver(ctx context.Context, wanted *corev1.Node) error {
 
 // heartbeat renews the lease, and reports the node as ready again if somebody had
 // given it up, until ctx ends.
-func (a *agent) heartbeat(ctx context.Context, spec NodeSpec) {
+func (a *agent) heartbeat(ctx context.Context, spec nodeagent.NodeSpec) {
 	ticker := time.NewTicker(leaseRenewal)
 	defer ticker.Stop()
 	for {
@@ -144,7 +145,7 @@ func (a *agent) heartbeat(ctx context.Context, spec NodeSpec) {
 	}
 }
 
-func (a *agent) beat(ctx context.Context, spec NodeSpec) error {
+func (a *agent) beat(ctx context.Context, spec nodeagent.NodeSpec) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	if err := a.renewLease(ctx, spec.Name); err != nil {
@@ -185,7 +186,7 @@ func (a *agent) renewLease(ctx context.Context, name string) error {
 }
 
 // nodeObject is what a kubelet would register.
-func nodeObject(spec NodeSpec, kubeletPort int, now metav1.Time) *corev1.Node {
+func nodeObject(spec nodeagent.NodeSpec, kubeletPort int, now metav1.Time) *corev1.Node {
 	nodeLabels := map[string]string{
 		corev1.LabelHostname:   spec.Name,
 		corev1.LabelOSStable:   runtime.GOOS,

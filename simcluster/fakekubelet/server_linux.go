@@ -17,6 +17,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/util/flushwriter"
+	"k8s.io/cri-client/pkg/logs"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
+	core "k8s.io/kubernetes/pkg/apis/core/v1"
+	"k8s.io/kubernetes/pkg/apis/core/v1/validation"
+	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
+	"k8s.io/utils/ptr"
 )
 
 // A kubeletServer is the part of a kubelet's API that `kubectl logs` needs. It serves all
@@ -142,9 +149,17 @@ func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler)
 }
 
 func (s *kubeletServer) containerLogs(w http.ResponseWriter, r *http.Request) {
-	options, err := parseLogOptions(r.URL.Query(), time.Now())
-	if err != nil {
+	query := r.URL.Query()
+	if query.Get("tailLines") == "all" {
+		query.Del("tailLines")
+	}
+	var asked corev1.PodLogOptions
+	if err := core.Convert_url_Values_To_v1_PodLogOptions(&query, &asked, nil); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	if problems := validation.ValidatePodLogOptions(&asked); len(problems) > 0 {
+		http.Error(w, problems.ToAggregate().Error(), http.StatusBadRequest)
 		return
 	}
 	pod, err := s.agent.pods.Pods(r.PathValue("namespace")).Get(r.PathValue("pod"))
@@ -152,18 +167,31 @@ func (s *kubeletServer) containerLogs(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, fmt.Sprintf("pod %q does not exist", r.PathValue("pod")), http.StatusNotFound)
 		return
 	}
-	path, log, err := s.findLog(pod, r.PathValue("container"), options.previous)
+	path, log, err := s.findLog(pod, r.PathValue("container"), asked.Previous)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	w.Header().Set("Content-Type", "text/plain")
-	if !options.follow {
-		log = nil
+	options := &logs.LogOptions{TailLines: asked.TailLines, LimitBytes: asked.LimitBytes, Follow: asked.Follow, Timestamp: asked.Timestamps}
+	if asked.SinceSeconds != nil {
+		options.Since = time.Now().Add(-time.Duration(*asked.SinceSeconds) * time.Second)
 	}
-	controller := http.NewResponseController(w)
-	flush := func() { _ = controller.Flush() }
-	if err := followLog(r.Context(), w, flush, path, log, options); err != nil {
+	if asked.SinceTime != nil {
+		options.Since = asked.SinceTime.Time
+	}
+	stdout := flushwriter.Wrap(w)
+	stderr := stdout
+	switch ptr.Deref(asked.Stream, corev1.LogStreamAll) {
+	case corev1.LogStreamStdout:
+		stderr = nil
+	case corev1.LogStreamStderr:
+		stdout = nil
+	}
+	w.Header().Set("Content-Type", "text/plain")
+	if asked.Follow { // what there is of it may be nothing for now
+		_ = http.NewResponseController(w).Flush()
+	}
+	if err := readLog(r.Context(), path, log, options, stdout, stderr); err != nil && r.Context().Err() == nil {
 		// Before the first byte it is an answer; after that, the end of the connection.
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 	}
@@ -171,10 +199,11 @@ func (s *kubeletServer) containerLogs(w http.ResponseWriter, r *http.Request) {
 
 // findLog finds the log of a container's run. The errors are a kubelet's.
 func (s *kubeletServer) findLog(pod *corev1.Pod, container string, previous bool) (path string, log *containerLog, err error) {
-	if findContainer(&pod.Spec, container) == nil {
+	if kubecontainer.GetContainerSpec(pod, container) == nil {
 		return "", nil, fmt.Errorf("container %q in pod %q is not known", container, pod.Name)
 	}
-	status := containerStatusOf(pod, container)
+	statuses := slices.Concat(pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses)
+	status, _ := podutil.GetContainerStatus(statuses, container)
 	attempt := status.RestartCount
 	if o := s.agent.ownerOf(pod.UID); o != nil {
 		if run, ok := o.currentRun(container); ok {
@@ -196,15 +225,4 @@ func (s *kubeletServer) findLog(pod *corev1.Pod, container string, previous bool
 		return "", nil, fmt.Errorf("container %q in pod %q is waiting to start: %s", container, pod.Name, reason)
 	}
 	return path, log, nil
-}
-
-func containerStatusOf(pod *corev1.Pod, container string) corev1.ContainerStatus {
-	for _, list := range [][]corev1.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
-		for _, status := range list {
-			if status.Name == container {
-				return status
-			}
-		}
-	}
-	return corev1.ContainerStatus{}
 }

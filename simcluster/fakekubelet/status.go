@@ -1,20 +1,20 @@
 package fakekubelet
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
+	kubelet "k8s.io/kubernetes/pkg/kubelet/status"
 )
 
 // podAddresses are what a pod's status says about the network; podIP is "" until
 // the pod has an address.
 type podAddresses struct{ podIP, hostIP string }
 
-// podStatus computes the status that a kubelet would write. Conditions that do not
-// change keep the times they have in previous.
+// podStatus computes the status that a kubelet would write, after one with the conditions in previous.
 func podStatus(l *lifecycle, addresses podAddresses, previous []corev1.PodCondition, now time.Time) corev1.PodStatus {
 	started := metav1.NewTime(l.startedAt).Rfc3339Copy()
 	status := corev1.PodStatus{
@@ -61,7 +61,7 @@ func containerStatus(l *lifecycle, c *containerState, now time.Time) corev1.Cont
 		RestartCount: c.restarts,
 		State:        c.state,
 		Started:      &running,
-		Ready:        running || (c.kind == initContainer && c.succeeded()),
+		Ready:        running && c.kind != initContainer || c.kind == initContainer && c.succeeded(),
 	}
 	if c.id != "" {
 		status.ImageID = c.spec.Image
@@ -149,84 +149,26 @@ func podPhase(l *lifecycle) corev1.PodPhase {
 	}
 }
 
+// podConditions are the conditions of a kubelet. Those that do not change keep the times they have in previous.
 func podConditions(l *lifecycle, status corev1.PodStatus, previous []corev1.PodCondition, now time.Time) []corev1.PodCondition {
-	var conditions []corev1.PodCondition
-	add := func(kind corev1.PodConditionType, met bool, reason, message string) {
-		c := corev1.PodCondition{
-			Type: kind, Status: corev1.ConditionFalse, Reason: reason, Message: message,
-			ObservedGeneration: l.pod.Generation,
-			LastTransitionTime: metav1.NewTime(now).Rfc3339Copy(),
+	old, phase := &corev1.PodStatus{Conditions: previous}, status.Phase
+	statuses := slices.Concat(status.InitContainerStatuses, status.ContainerStatuses)
+	hasSandbox := corev1.ConditionFalse
+	if status.PodIP != "" && !l.over {
+		hasSandbox = corev1.ConditionTrue
+	}
+	conditions := []corev1.PodCondition{
+		{Type: corev1.PodReadyToStartContainers, Status: hasSandbox, ObservedGeneration: l.pod.Generation},
+		kubelet.GeneratePodInitializedCondition(l.pod, old, statuses, phase),
+		kubelet.GenerateContainersReadyCondition(l.pod, old, statuses, phase),
+		kubelet.GeneratePodReadyCondition(l.pod, old, l.pod.Status.Conditions, statuses, phase),
+	}
+	for i := range conditions {
+		c := &conditions[i]
+		c.LastTransitionTime = metav1.NewTime(now).Rfc3339Copy()
+		if _, before := podutil.GetPodConditionFromList(previous, c.Type); before != nil && before.Status == c.Status {
+			c.LastTransitionTime = before.LastTransitionTime
 		}
-		if met {
-			c.Status = corev1.ConditionTrue
-		}
-		for _, old := range previous {
-			if old.Type == c.Type && old.Status == c.Status {
-				c.LastTransitionTime = old.LastTransitionTime
-			}
-		}
-		conditions = append(conditions, c)
 	}
-	add(corev1.PodReadyToStartContainers, status.PodIP != "" && !l.over, "", "")
-
-	incomplete := incompleteInits(l)
-	switch {
-	case status.Phase == corev1.PodSucceeded:
-		add(corev1.PodInitialized, true, "PodCompleted", "")
-	case len(incomplete) > 0:
-		add(corev1.PodInitialized, false, "ContainersNotInitialized", fmt.Sprintf("containers with incomplete status: %s", incomplete))
-	default:
-		add(corev1.PodInitialized, true, "", "")
-	}
-
-	unready := unreadyContainers(status)
-	reason, message := "", ""
-	switch {
-	case status.Phase == corev1.PodSucceeded:
-		reason = "PodCompleted"
-	case status.Phase == corev1.PodFailed:
-		reason = "PodFailed"
-	case len(unready) > 0:
-		reason, message = "ContainersNotReady", fmt.Sprintf("containers with unready status: %s", unready)
-	}
-	add(corev1.ContainersReady, reason == "", reason, message)
-	if gate := unmetGate(l.pod); reason == "" && gate != "" {
-		reason = "ReadinessGatesNotReady"
-		message = fmt.Sprintf("corresponding condition of pod readiness gate %q does not exist or is not True.", gate)
-	}
-	add(corev1.PodReady, reason == "", reason, message)
 	return conditions
-}
-
-func incompleteInits(l *lifecycle) []string {
-	var names []string
-	for i := range l.containers {
-		c := &l.containers[i]
-		if c.kind == initContainer && !c.succeeded() || c.kind == sidecarContainer && !c.started {
-			names = append(names, c.spec.Name)
-		}
-	}
-	return names
-}
-
-func unreadyContainers(status corev1.PodStatus) []string {
-	var names []string
-	for _, s := range status.ContainerStatuses {
-		if !s.Ready {
-			names = append(names, s.Name)
-		}
-	}
-	return names
-}
-
-// unmetGate is the first readiness gate that is not met, or "".
-func unmetGate(pod *corev1.Pod) string {
-	for _, gate := range pod.Spec.ReadinessGates {
-		if !slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-			return c.Type == gate.ConditionType && c.Status == corev1.ConditionTrue
-		}) {
-			return string(gate.ConditionType)
-		}
-	}
-	return ""
 }

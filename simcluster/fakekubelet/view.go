@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -110,14 +111,7 @@ func (n *viewNode) descend(target string) *viewNode {
 	return n
 }
 
-func (n *viewNode) names() []string {
-	names := make([]string, 0, len(n.children))
-	for name := range n.children {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
+func (n *viewNode) names() []string { return slices.Sorted(maps.Keys(n.children)) }
 
 // build adds the steps for what is at, and below, path at. fresh says that the
 // directory is to be filled; otherwise the host's is already to be seen there.

@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/pkg/volume/util"
+	"k8s.io/utils/ptr"
 )
 
 // podObjects is how volumes and environments read the API on a pod's behalf.
@@ -80,32 +81,39 @@ func (v *podVolumes) prepareOne(ctx context.Context, view podView, volume *corev
 	if err != nil {
 		return "", err
 	}
-	return own, writeFiles(own, files)
+	if err := os.MkdirAll(own, 0o755); err != nil {
+		return "", err
+	}
+	writer, err := util.NewAtomicWriter(own, "volume "+volume.Name)
+	if err != nil {
+		return "", err
+	}
+	return own, writer.Write(files, nil)
 }
 
 // files computes the content of a volume that shows API objects.
-func (v *podVolumes) files(ctx context.Context, view podView, volume *corev1.Volume) (map[string]file, error) {
-	files := map[string]file{}
+func (v *podVolumes) files(ctx context.Context, view podView, volume *corev1.Volume) (map[string]util.FileProjection, error) {
+	files := map[string]util.FileProjection{}
 	namespace := view.pod.Namespace
 	switch {
 	case volume.ConfigMap != nil:
 		source := volume.ConfigMap
 		data, found, err := v.objects.configMap(ctx, namespace, source.Name)
-		return files, addObject(files, objectFiles{"configmap", namespace, source.Name, source.Items, source.Optional, fileMode(source.DefaultMode)}, data, found, err)
+		return files, addObject(files, objectFiles{"configmap", namespace, source.Name, source.Items, source.Optional, ptr.Deref(source.DefaultMode, corev1.ConfigMapVolumeSourceDefaultMode)}, data, found, err)
 	case volume.Secret != nil:
 		source := volume.Secret
 		data, found, err := v.objects.secret(ctx, namespace, source.SecretName)
-		return files, addObject(files, objectFiles{"secret", namespace, source.SecretName, source.Items, source.Optional, fileMode(source.DefaultMode)}, data, found, err)
+		return files, addObject(files, objectFiles{"secret", namespace, source.SecretName, source.Items, source.Optional, ptr.Deref(source.DefaultMode, corev1.SecretVolumeSourceDefaultMode)}, data, found, err)
 	case volume.DownwardAPI != nil:
-		return files, addDownward(files, view, volume.DownwardAPI.Items, fileMode(volume.DownwardAPI.DefaultMode))
+		return files, addDownward(files, view, volume.DownwardAPI.Items, ptr.Deref(volume.DownwardAPI.DefaultMode, corev1.DownwardAPIVolumeSourceDefaultMode))
 	case volume.Projected != nil:
 		return files, v.addProjected(ctx, files, view, volume)
 	}
 	return nil, errors.New("simulated nodes have emptyDir, hostPath, configMap, secret, projected and downwardAPI volumes, and claims of hostPath or local volumes; this is none of them")
 }
 
-func (v *podVolumes) addProjected(ctx context.Context, files map[string]file, view podView, volume *corev1.Volume) error {
-	namespace, mode := view.pod.Namespace, fileMode(volume.Projected.DefaultMode)
+func (v *podVolumes) addProjected(ctx context.Context, files map[string]util.FileProjection, view podView, volume *corev1.Volume) error {
+	namespace, mode := view.pod.Namespace, ptr.Deref(volume.Projected.DefaultMode, corev1.ProjectedVolumeSourceDefaultMode)
 	for i := range volume.Projected.Sources {
 		source := &volume.Projected.Sources[i]
 		var err error
@@ -123,7 +131,7 @@ func (v *podVolumes) addProjected(ctx context.Context, files map[string]file, vi
 			token, err = v.token(ctx, view.pod, volume.Name, source.ServiceAccountToken)
 			// The kubelet gives tokens 0600 unless the pod runs as another user; here
 			// all containers run as the agent's.
-			files[source.ServiceAccountToken.Path] = file{[]byte(token), 0o600}
+			files[source.ServiceAccountToken.Path] = util.FileProjection{Data: []byte(token), Mode: 0o600}
 		default:
 			err = errors.New("simulated nodes project configMap, secret, downwardAPI and serviceAccountToken; this source is none of them")
 		}
@@ -169,10 +177,10 @@ type objectFiles struct {
 	kind, namespace, name string
 	items                 []corev1.KeyToPath
 	optional              *bool
-	mode                  fs.FileMode
+	mode                  int32
 }
 
-func addObject(files map[string]file, o objectFiles, data map[string][]byte, found bool, err error) error {
+func addObject(files map[string]util.FileProjection, o objectFiles, data map[string][]byte, found bool, err error) error {
 	if err != nil {
 		return fmt.Errorf("%s %q: %w", o.kind, o.name, err)
 	}
@@ -184,7 +192,7 @@ func addObject(files map[string]file, o objectFiles, data map[string][]byte, fou
 	}
 	if len(o.items) == 0 {
 		for key, content := range data {
-			files[key] = file{content, o.mode}
+			files[key] = util.FileProjection{Data: content, Mode: o.mode}
 		}
 		return nil
 	}
@@ -192,11 +200,7 @@ func addObject(files map[string]file, o objectFiles, data map[string][]byte, fou
 		content, ok := data[item.Key]
 		switch {
 		case ok:
-			mode := o.mode
-			if item.Mode != nil {
-				mode = fs.FileMode(*item.Mode)
-			}
-			files[item.Path] = file{content, mode}
+			files[item.Path] = util.FileProjection{Data: content, Mode: ptr.Deref(item.Mode, o.mode)}
 		case !isTrue(o.optional):
 			return fmt.Errorf("%s %q has no key %q, which the volume refers to", o.kind, o.name, item.Key)
 		}
@@ -204,7 +208,7 @@ func addObject(files map[string]file, o objectFiles, data map[string][]byte, fou
 	return nil
 }
 
-func addDownward(files map[string]file, view podView, items []corev1.DownwardAPIVolumeFile, mode fs.FileMode) error {
+func addDownward(files map[string]util.FileProjection, view podView, items []corev1.DownwardAPIVolumeFile, mode int32) error {
 	for _, item := range items {
 		var (
 			value string
@@ -214,24 +218,12 @@ func addDownward(files map[string]file, view podView, items []corev1.DownwardAPI
 		case item.FieldRef != nil:
 			value, err = podField(view, item.FieldRef.FieldPath)
 		case item.ResourceFieldRef != nil:
-			value, err = resourceField(view, nil, item.ResourceFieldRef)
+			value, err = resourceField(view, "", item.ResourceFieldRef)
 		}
 		if err != nil {
 			return fmt.Errorf("downward API file %q: %w", item.Path, err)
 		}
-		itemMode := mode
-		if item.Mode != nil {
-			itemMode = fs.FileMode(*item.Mode)
-		}
-		files[item.Path] = file{[]byte(value), itemMode}
+		files[item.Path] = util.FileProjection{Data: []byte(value), Mode: ptr.Deref(item.Mode, mode)}
 	}
 	return nil
-}
-
-// fileMode is a volume's defaultMode, which the API server has filled in.
-func fileMode(mode *int32) fs.FileMode {
-	if mode == nil {
-		return 0o644
-	}
-	return fs.FileMode(*mode)
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/elastic-training/terraform-provider-elastic/e2e/differential"
+	"github.com/elastic-training/terraform-provider-elastic/internal/wording"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/kubeversion"
 )
 
@@ -102,18 +103,10 @@ replacements; another 1,000 recordings, of single placements, are in the tests o
 
 func schedulerTotal(c differential.Counts) string {
 	return fmt.Sprintf("%s of %s decisions were equal or tied, %s approximate, %s different.",
-		thousands(c.Results[differential.Equal]+c.Results[differential.Tied]), thousands(c.Decisions()),
-		thousands(c.Results[differential.Approximate]), thousands(c.Results[differential.Different]))
+		wording.Count(int64(c.Results[differential.Equal]+c.Results[differential.Tied])), wording.Count(int64(c.Decisions())),
+		wording.Count(int64(c.Results[differential.Approximate])), wording.Count(int64(c.Results[differential.Different])))
 }
 
 func kueueTotal(all replayed) string {
-	return fmt.Sprintf("%s of %s recordings were equal (%s steps).", thousands(all.equal), thousands(all.recordings), thousands(all.steps))
-}
-
-// thousands is a number with a comma between its thousands.
-func thousands(n int) string {
-	if n < 1000 {
-		return fmt.Sprint(n)
-	}
-	return fmt.Sprintf("%s,%03d", thousands(n/1000), n%1000)
+	return fmt.Sprintf("%s of %s recordings were equal (%s steps).", wording.Count(int64(all.equal)), wording.Count(int64(all.recordings)), wording.Count(int64(all.steps)))
 }

@@ -115,7 +115,7 @@ func (r *run) submit(w *conformance.Workload) error {
 	}
 	for _, s := range w.Sets() {
 		wl.Spec.PodSets = append(wl.Spec.PodSets, kueue.PodSet{
-			Name: kueue.NewPodSetReference(s.SetName), Count: s.Count, MinCount: s.MinCount, TopologyRequest: s.TopologyRequest.DeepCopy(),
+			Name: kueue.NewPodSetReference(s.Name), Count: s.Count, MinCount: s.MinCount, TopologyRequest: s.TopologyRequest.DeepCopy(),
 			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 				RestartPolicy: corev1.RestartPolicyNever, NodeSelector: s.NodeSelector, Tolerations: s.Tolerations, Affinity: s.Affinity,
 				Containers: []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{Requests: s.Requests}}},

@@ -13,27 +13,19 @@ import (
 
 // DecodeJob reads job.json. A field that this version does not know is refused: ignoring it would train another
 // model. The job is checked; the error lists every problem.
-func DecodeJob(text []byte) (Job, error) {
-	var job Job
-	if err := StrictDecode(text, &job); err != nil {
-		return Job{}, fmt.Errorf("read %s: %w", JobKey, err)
-	}
-	if err := asError(JobKey, job.Problems()); err != nil {
-		return Job{}, err
-	}
-	return job, nil
-}
+func DecodeJob(text []byte) (Job, error) { return decode(JobKey, text, Job.Problems) }
 
 // DecodeWorkers reads workers.json, as DecodeJob does.
-func DecodeWorkers(text []byte) (Workers, error) {
-	var w Workers
-	if err := StrictDecode(text, &w); err != nil {
-		return Workers{}, fmt.Errorf("read %s: %w", WorkersKey, err)
+func DecodeWorkers(text []byte) (Workers, error) { return decode(WorkersKey, text, Workers.Problems) }
+
+func decode[T any](file string, text []byte, problems func(T) []Problem) (value T, err error) {
+	if err = StrictDecode(text, &value); err != nil {
+		return *new(T), fmt.Errorf("read %s: %w", file, err)
 	}
-	if err := asError(WorkersKey, w.Problems()); err != nil {
-		return Workers{}, err
+	if err = asError(file, problems(value)); err != nil {
+		return *new(T), err
 	}
-	return w, nil
+	return value, nil
 }
 
 // DecodeStatus reads the status from ConfigMap NAME-status. Fields of a newer master are ignored; a ConfigMap without

@@ -126,7 +126,7 @@ func (u *modelFlags) open(ctx context.Context, mode modelfile.Mode) (_ *openMode
 	if o.batcher, err = data.NewBatcher(o.data, m.Feed, u.minibatch); err != nil {
 		return nil, err
 	}
-	if o.ranges, err = schedule.Cut(records(o.data), u.rangeLength(o.weights)); err != nil {
+	if o.ranges, err = schedule.Cut(o.data.RecordsByFile(), u.rangeLength(o.weights)); err != nil {
 		return nil, fmt.Errorf("data %q: %w", u.spec.Path, err)
 	}
 	return o, nil
@@ -144,14 +144,6 @@ func (u *modelFlags) rangeLength(w inference.Weights) int {
 		return w.Info.RecordsPerTask
 	}
 	return defaultRange
-}
-
-func records(d *data.Dataset) []int64 {
-	var n []int64
-	for _, f := range d.Files() {
-		n = append(n, f.Records)
-	}
-	return n
 }
 
 // Close releases the model and the data.

@@ -214,9 +214,9 @@ type Workload struct {
 	PodSets []PodSet `json:"podSets,omitempty"`
 }
 
-// PodSet is a set of equal pods; Requests are those of one.
+// PodSet is a set of equal pods; Requests are those of one. One in the fields of its workload has no name of its own.
 type PodSet struct {
-	SetName      string              `json:"-"`
+	Name         string              `json:"name,omitempty"`
 	Count        int32               `json:"count"`
 	MinCount     *int32              `json:"minCount,omitempty"`
 	Requests     corev1.ResourceList `json:"requests"`
@@ -227,39 +227,13 @@ type PodSet struct {
 	TopologyRequest *kueue.PodSetTopologyRequest `json:"topologyRequest,omitempty"`
 }
 
-// UnmarshalJSON reads a workload, whose pod sets have names while the workload's own fields are a pod set without one.
-func (w *Workload) UnmarshalJSON(text []byte) error {
-	type plain struct {
-		Name          string `json:"name"`
-		Queue         string `json:"queue"`
-		PriorityClass string `json:"priorityClass"`
-		Boost         int32  `json:"boost"`
-		Replaces      string `json:"replaces"`
-		PodSets       []struct {
-			Name string `json:"name"`
-			PodSet
-		} `json:"podSets"`
-		PodSet
-	}
-	var p plain
-	if err := json.Unmarshal(text, &p); err != nil {
-		return err
-	}
-	*w = Workload{Name: p.Name, Queue: p.Queue, PriorityClass: p.PriorityClass, Boost: p.Boost, Replaces: p.Replaces, PodSet: p.PodSet}
-	for _, s := range p.PodSets {
-		s.SetName = s.Name
-		w.PodSets = append(w.PodSets, s.PodSet)
-	}
-	return nil
-}
-
 // Sets are the pod sets of a workload.
 func (w *Workload) Sets() []PodSet {
 	if len(w.PodSets) > 0 {
 		return w.PodSets
 	}
 	one := w.PodSet
-	one.SetName = "main"
+	one.Name = "main"
 	return []PodSet{one}
 }
 

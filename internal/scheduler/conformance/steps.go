@@ -96,7 +96,7 @@ func (r *replay) submit(w *Workload) error {
 	}
 	for _, s := range w.Sets() {
 		set := quota.PodSet{
-			Name: s.SetName, Count: s.Count, MinCount: s.MinCount, Requests: s.Requests, Topology: s.TopologyRequest,
+			Name: s.Name, Count: s.Count, MinCount: s.MinCount, Requests: s.Requests, Topology: s.TopologyRequest,
 			NodeSelector: s.NodeSelector, NodeAffinity: scheduler.RequiredNodeAffinity(s.Affinity), Tolerations: s.Tolerations,
 		}
 		if t := s.TopologyRequest; t != nil && t.PodSetGroupName != nil {

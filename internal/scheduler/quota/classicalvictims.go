@@ -271,7 +271,7 @@ func (e *Engine) borrowers(t *tree, needs []int) []*workload {
 	}
 	var found []*workload
 	for _, q := range t.root.subtree(nil) {
-		if !q.active() || !q.exceedsAny(needs) {
+		if !q.active || !q.exceedsAny(needs) {
 			continue
 		}
 		for _, w := range q.reserved {

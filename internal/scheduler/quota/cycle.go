@@ -101,7 +101,7 @@ func (e *Engine) heads() []entry {
 		entries = append(entries, entry{w: w, q: w.heldIn, replaces: true})
 	}
 	for _, q := range e.ordered {
-		if !q.active() {
+		if !q.active {
 			continue
 		}
 		if w := q.pop(); w != nil {
@@ -246,7 +246,7 @@ func (e *Engine) nextState() string {
 		b.WriteString(w.describeBroken())
 	}
 	for _, q := range e.ordered {
-		if !q.active() || len(q.waiting.items) == 0 {
+		if !q.active || len(q.waiting.items) == 0 {
 			continue
 		}
 		w := q.waiting.items[0]

@@ -20,10 +20,10 @@
 //		// Cycle again at once until result.Settled; then after every report, and when RequeueAt says so.
 //	}
 //
-// The other methods: SetNamespace, SetAdmissionCheck and a Delete… for each Set… pass objects to it; Evict (an
-// eviction that was decided elsewhere), Release, Resume, ChecksReady and Finish report what happened; Workload, Why,
-// Usage, Pending, Position and QueueActive look; WhatIf asks; Clone copies. FromObject makes its input of a Workload
-// object.
+// The other methods: SetNamespace, SetAdmissionCheck, SetTopology, SetNode and SetPod pass objects to it, and DeleteNode
+// and DeletePod take them away; Evict (an eviction that was decided elsewhere), Release, Resume, ChecksReady and Finish
+// report what happened; Workload, Why, Usage, Pending and Position look; WhatIf asks; Clone copies. FromObject makes its
+// input of a Workload object.
 //
 // It guarantees
 //

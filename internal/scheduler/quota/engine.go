@@ -160,13 +160,6 @@ func (e *Engine) SetFlavor(name string, spec kueue.ResourceFlavorSpec) {
 	}
 }
 
-// DeleteFlavor removes a ResourceFlavor; queues that list it become inactive.
-func (e *Engine) DeleteFlavor(name string) {
-	e.changed()
-	delete(e.flavors, name)
-	e.stale, e.places.stale = true, true
-}
-
 // SetNamespace adds or changes the labels of a namespace. Namespaces that were never set have none but the one with
 // their name.
 func (e *Engine) SetNamespace(name string, set map[string]string) {
@@ -197,13 +190,6 @@ func (e *Engine) SetAdmissionCheck(name string, active bool) {
 	}
 }
 
-// DeleteAdmissionCheck removes an AdmissionCheck.
-func (e *Engine) DeleteAdmissionCheck(name string) {
-	e.changed()
-	delete(e.checks, name)
-	e.stale = true
-}
-
 // SetCohort adds or changes a Cohort object. (Cohorts that are only named need not be set.)
 func (e *Engine) SetCohort(name string, spec kueue.CohortSpec) {
 	e.changed()
@@ -214,19 +200,6 @@ func (e *Engine) SetCohort(name string, spec kueue.CohortSpec) {
 	e.touchedCohorts[name] = true
 	e.stale = true
 	e.retryCohort(name)
-}
-
-// DeleteCohort removes a Cohort object; queues that name it remain members of a cohort without quota and parent.
-func (e *Engine) DeleteCohort(name string) {
-	e.changed()
-	old, known := e.cohorts[name]
-	if !known {
-		return
-	}
-	delete(e.cohorts, name)
-	e.touchedCohorts[name] = true
-	e.touchedCohorts[string(old.ParentName)] = true
-	e.stale = true
 }
 
 // SetClusterQueue adds or changes a ClusterQueue. It fails if the namespace selector is malformed.
@@ -276,24 +249,6 @@ func (e *Engine) SetClusterQueue(name string, spec kueue.ClusterQueueSpec) error
 	return nil
 }
 
-// DeleteClusterQueue removes a ClusterQueue. What its workloads held is forgotten with it.
-func (e *Engine) DeleteClusterQueue(name string) {
-	e.changed()
-	q, known := e.queues[name]
-	if !known {
-		return
-	}
-	for _, w := range slices.Clone(q.reserved) {
-		e.detach(w)
-	}
-	for _, w := range slices.Concat(q.waiting.items, slices.Collect(maps.Keys(q.inadmissible))) {
-		q.remove(w)
-	}
-	e.touchedCohorts[string(q.spec.CohortName)] = true
-	delete(e.queues, name)
-	e.stale = true
-}
-
 // SetLocalQueue adds or changes a LocalQueue.
 func (e *Engine) SetLocalQueue(name types.NamespacedName, spec kueue.LocalQueueSpec) {
 	e.changed()
@@ -314,16 +269,6 @@ func (e *Engine) SetLocalQueue(name types.NamespacedName, spec kueue.LocalQueueS
 			w.Held = ""
 		}
 		e.enqueueNew(w)
-	}
-}
-
-// DeleteLocalQueue removes a LocalQueue; its pending workloads wait for it to come back.
-func (e *Engine) DeleteLocalQueue(name types.NamespacedName) {
-	e.changed()
-	delete(e.localQueues, name)
-	e.usages.forget(name)
-	for _, w := range e.inLocalQueue(name) {
-		e.dequeue(w)
 	}
 }
 

@@ -16,8 +16,8 @@ type queue struct {
 	spec     kueue.ClusterQueueSpec
 	selector labels.Selector
 	groups   []resourceGroup
-	// blocked is why nothing is admitted, one entry per obstacle; empty: the queue is active.
-	blocked []obstacle
+	// active: it admits workloads.
+	active bool
 	// generation grows when quota may have become free or changed; progress in the scan of flavors is void then.
 	generation int64
 
@@ -41,7 +41,7 @@ type queue struct {
 }
 
 func newQueue(name string) *queue {
-	q := &queue{inadmissible: map[*workload]bool{}, alike: map[string]bool{}}
+	q := &queue{active: true, inadmissible: map[*workload]bool{}, alike: map[string]bool{}}
 	q.name = name
 	q.waiting.queue = q
 	return q
@@ -94,8 +94,6 @@ func (q *queue) stopped() bool { return q.spec.StopPolicy != nil && *q.spec.Stop
 func (q *queue) drains() bool {
 	return q.spec.StopPolicy != nil && *q.spec.StopPolicy == kueue.HoldAndDrain
 }
-
-func (q *queue) active() bool { return len(q.blocked) == 0 }
 
 func (q *queue) strict() bool { return q.spec.QueueingStrategy == kueue.StrictFIFO }
 

@@ -80,14 +80,6 @@ func (e *Engine) SetTopology(name string, levels []string) {
 	e.topologiesChanged()
 }
 
-// DeleteTopology removes a Topology; queues with flavors that name it become inactive.
-func (e *Engine) DeleteTopology(name string) {
-	e.changed()
-	delete(e.topologies, name)
-	e.stale = true
-	e.topologiesChanged()
-}
-
 // SetNode adds or changes a node.
 func (e *Engine) SetNode(n Node) {
 	old, known := e.nodesByName[n.Name]

@@ -1,7 +1,6 @@
 package quota
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -18,7 +17,7 @@ func (e *Engine) rebuild() {
 	e.ordered = slices.SortedFunc(maps.Values(e.queues), func(a, b *queue) int { return strings.Compare(a.name, b.name) })
 	e.plantCohorts()
 	for _, q := range e.ordered {
-		q.blocked = e.obstacles(q)
+		q.active = e.admits(q)
 		q.parent = nil
 		if name := string(q.spec.CohortName); name != "" && !e.inCycle(name) {
 			q.parent = e.nodes[name]
@@ -208,7 +207,7 @@ func (t *tree) countCohort(e *Engine, n *node) {
 	for _, q := range n.queues {
 		t.countQueue(e, q)
 		n.gather(&q.node)
-		if q.active() {
+		if q.active {
 			n.height = max(n.height, 1)
 		}
 	}
@@ -263,66 +262,26 @@ func (e *Engine) bumpGenerations() {
 	clear(e.touchedQueues)
 }
 
-// obstacle is a reason why a ClusterQueue admits nothing.
-type obstacle struct{ reason, message string }
-
-// obstacles lists what keeps a queue from being active, in Kueue's order.
-func (e *Engine) obstacles(q *queue) []obstacle {
-	var found []obstacle
-	if q.stopped() {
-		found = append(found, obstacle{kueue.ClusterQueueActiveReasonStopped, "is stopped"})
+// admits reports whether a queue may admit anything (condition Active of a ClusterQueue).
+func (e *Engine) admits(q *queue) bool {
+	if name := string(q.spec.CohortName); q.stopped() || name != "" && e.inCycle(name) {
+		return false
 	}
-	var missing []string
-	for _, g := range q.groups {
-		for _, f := range g.flavors {
-			if _, known := e.flavors[f]; !known {
-				missing = append(missing, f)
-			}
-		}
-	}
-	if len(missing) > 0 {
-		found = append(found, obstacle{kueue.ClusterQueueActiveReasonFlavorNotFound, "references missing ResourceFlavor(s): " + strings.Join(missing, ",")})
-	}
-	var absent, inactive []string
 	for check := range q.checks() {
-		if active, known := e.checks[check]; !known {
-			absent = append(absent, check)
-		} else if !active {
-			inactive = append(inactive, check)
+		if !e.checks[check] { // it is missing, or not active
+			return false
 		}
-	}
-	slices.Sort(absent)
-	slices.Sort(inactive)
-	if len(absent) > 0 {
-		found = append(found, obstacle{kueue.ClusterQueueActiveReasonAdmissionCheckNotFound, "references missing AdmissionCheck(s): " + strings.Join(absent, ",")})
-	}
-	if len(inactive) > 0 {
-		found = append(found, obstacle{kueue.ClusterQueueActiveReasonAdmissionCheckInactive, "references inactive AdmissionCheck(s): " + strings.Join(inactive, ",")})
-	}
-	found = append(found, e.missingTopologies(q)...)
-	if name := string(q.spec.CohortName); name != "" && e.inCycle(name) {
-		found = append(found, obstacle{kueue.ClusterQueueActiveReasonUnknown, "is in a cycle of cohorts"})
-	}
-	return found
-}
-
-// missingTopologies are the obstacles of flavors whose topology is not known.
-func (e *Engine) missingTopologies(q *queue) []obstacle {
-	var found []obstacle
-	if e.config.NodesUnknown {
-		return nil
 	}
 	for _, g := range q.groups {
 		for _, f := range g.flavors {
 			spec, known := e.flavors[f]
-			if known && spec.TopologyName != nil && e.topologies[string(*spec.TopologyName)] == nil {
-				found = append(found, obstacle{
-					kueue.ClusterQueueActiveReasonTopologyNotFound, fmt.Sprintf("there is no Topology %q for TAS flavor %q", *spec.TopologyName, f),
-				})
+			needsTopology := spec.TopologyName != nil && !e.config.NodesUnknown
+			if !known || needsTopology && e.topologies[string(*spec.TopologyName)] == nil {
+				return false
 			}
 		}
 	}
-	return found
+	return true
 }
 
 // checks gives the admission checks and the flavors for which each runs; an empty list: all.

@@ -19,7 +19,7 @@ func (e *Engine) broken() []*workload {
 	var all []*workload
 	for _, q := range e.ordered {
 		for _, w := range q.reserved {
-			if q.active() && len(w.UnhealthyNodes) > 0 && w.Evicted == "" && w.Reservation.Admitted && len(w.placed) > 0 {
+			if q.active && len(w.UnhealthyNodes) > 0 && w.Evicted == "" && w.Reservation.Admitted && len(w.placed) > 0 {
 				all = append(all, w)
 			}
 		}

@@ -39,7 +39,7 @@ func (h *hunt) donors() []*donor {
 	consider(h.q, h.q.withinPolicy())
 	if reclaim := h.q.reclaimPolicy(); reclaim != kueue.PreemptionPolicyNever {
 		for _, q := range h.q.root().subtree(nil) {
-			if q != h.q && q.active() && q.exceedsAny(h.needs) {
+			if q != h.q && q.active && q.exceedsAny(h.needs) {
 				consider(q, reclaim)
 			}
 		}

@@ -103,12 +103,6 @@ func (u *usages) reweigh(name types.NamespacedName, spec kueue.LocalQueueSpec) {
 	})
 }
 
-func (u *usages) forget(name types.NamespacedName) {
-	if u != nil {
-		delete(u.of, name)
-	}
-}
-
 // forgive drops the penalty of a workload that will not be admitted.
 func (u *usages) forgive(w *workload) {
 	if u == nil || u.of[w.localQueue()].penalties[w.NamespacedName] == nil {
@@ -201,7 +195,7 @@ func (h *hunt) collect() {
 			of = byPlaceClass
 		}
 		for _, q := range n.fromBelow(nil) {
-			if q == h.q || h.meeting(q) != n || !q.active() || !q.exceedsAny(h.needs) {
+			if q == h.q || h.meeting(q) != n || !q.active || !q.exceedsAny(h.needs) {
 				continue
 			}
 			for _, w := range q.reserved {
@@ -256,7 +250,7 @@ func (e *Engine) usedIn(name types.NamespacedName) *queue {
 		return nil
 	}
 	q := e.queues[string(l.spec.ClusterQueue)]
-	if q == nil || !q.active() {
+	if q == nil || !q.active {
 		return nil
 	}
 	return q

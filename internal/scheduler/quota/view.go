@@ -2,10 +2,8 @@ package quota
 
 import (
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
-	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 )
 
 // Workload gives what the engine knows of a workload, with its reservation and eviction as they are now. It is not to
@@ -101,21 +99,4 @@ func (e *Engine) Position(name types.NamespacedName) (int, bool) {
 		count(other)
 	}
 	return ahead, true
-}
-
-// QueueActive reports whether a ClusterQueue admits workloads, with the reason and message of its condition Active.
-func (e *Engine) QueueActive(queue string) (active bool, reason, message string) {
-	e.rebuild()
-	q, known := e.queues[queue]
-	if !known {
-		return false, "NotFound", "ClusterQueue not found"
-	}
-	if q.active() {
-		return true, kueue.ClusterQueueActiveReasonReady, "Can admit new workloads"
-	}
-	var messages []string
-	for _, o := range q.blocked {
-		messages = append(messages, o.message)
-	}
-	return false, q.blocked[0].reason, "Can't admit new workloads: " + strings.Join(messages, ", ") + "."
 }

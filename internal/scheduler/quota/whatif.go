@@ -119,7 +119,7 @@ func (e *Engine) Why(name types.NamespacedName) Decision {
 		d.Cause, d.Message = QueueStopped, fmt.Sprintf("LocalQueue %s is inactive", w.Queue)
 	case q == nil:
 		d.Cause, d.Message = QueueInactive, fmt.Sprintf("ClusterQueue %s doesn't exist", d.ClusterQueue)
-	case !q.active():
+	case !q.active:
 		d.Cause, d.Message = QueueInactive, fmt.Sprintf("ClusterQueue %s is inactive", q.name)
 	case w.Held != "":
 		d.Cause, d.Reason, d.Message = Held, kueue.WorkloadPending, "It is held back after an eviction: "+w.Held

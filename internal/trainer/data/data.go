@@ -220,6 +220,15 @@ func (d *Dataset) RecordError(file int, record int64, err error) error {
 // Files lists the files that hold records, in bytewise order of their paths. The caller must not change it.
 func (d *Dataset) Files() []File { return d.files }
 
+// RecordsByFile are the numbers of records in each of the files.
+func (d *Dataset) RecordsByFile() []int64 {
+	var n []int64
+	for _, f := range d.files {
+		n = append(n, f.Records)
+	}
+	return n
+}
+
 // Notices reports what a person should know: files that were left out.
 func (d *Dataset) Notices() []string { return d.notices }
 

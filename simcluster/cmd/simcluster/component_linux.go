@@ -14,7 +14,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/controlplane"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/controlplane/components"
 	"github.com/elastic-training/terraform-provider-elastic/simcluster/fakekubelet"
-	"github.com/elastic-training/terraform-provider-elastic/simcluster/fakekubelet/kubeletadmission"
+	"github.com/elastic-training/terraform-provider-elastic/simcluster/nodeagent"
 )
 
 // containerShim is the name under which the node agent re-executes this binary to enter a mount namespace.
@@ -43,7 +43,7 @@ func runComponent(args []string) (code int, done bool) {
 
 func runNodeAgent(args []string) error {
 	flags := flag.NewFlagSet(controlplane.NodeAgent, flag.ContinueOnError)
-	path := flags.String("config", "", "file with the agent's configuration, a fakekubelet.Config as JSON")
+	path := flags.String("config", "", "file with the agent's configuration, a nodeagent.Config as JSON")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -51,11 +51,11 @@ func runNodeAgent(args []string) error {
 	if err != nil {
 		return fmt.Errorf("reading the configuration: %w", err)
 	}
-	var config fakekubelet.Config
+	var config nodeagent.Config
 	if err := json.Unmarshal(content, &config); err != nil {
 		return fmt.Errorf("configuration %q: %w", *path, err)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	return fakekubelet.Run(ctx, config, kubeletadmission.Admit, slog.New(slog.NewTextHandler(os.Stderr, nil)))
+	return fakekubelet.Run(ctx, config, slog.New(slog.NewTextHandler(os.Stderr, nil)))
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/elastic-training/terraform-provider-elastic/e2e/kueuedecisions"
 	"github.com/elastic-training/terraform-provider-elastic/e2e/kueuedecisions/draw"
 	"github.com/elastic-training/terraform-provider-elastic/e2e/kueuedecisions/inprocess"
+	"github.com/elastic-training/terraform-provider-elastic/internal/wording"
 )
 
 func main() {
@@ -109,7 +110,7 @@ func (c *command) section() string {
 	sum := c.tally.Sum()
 	stopped := ""
 	if all := int(c.each()) * len(draw.Families()); sum.Scenarios() < all { //nolint:gosec // a number of scenarios
-		stopped = fmt.Sprintf("**The comparison of %s scenarios was stopped.** ", thousands(all))
+		stopped = fmt.Sprintf("**The comparison of %s scenarios was stopped.** ", wording.Count(int64(all)))
 	}
 	return fmt.Sprintf(`## Kueue %s, in process
 
@@ -125,14 +126,6 @@ compared. In "restless" ones workloads evict each other without end, in the same
 | family | scenarios | steps | equal | tied | restless | different |
 |---|---:|---:|---:|---:|---:|---:|
 %s`, inprocess.Release, c.first, c.first+c.each()-1, stopped,
-		thousands(sum.Results[kueuedecisions.Equal]), thousands(sum.Scenarios()), thousands(sum.Results[kueuedecisions.Tied]),
-		thousands(sum.Results[kueuedecisions.Restless]), thousands(sum.Results[kueuedecisions.Different]), thousands(sum.Steps), c.tally.Rows())
-}
-
-// thousands is a number with a comma between its thousands.
-func thousands(n int) string {
-	if n < 1000 {
-		return fmt.Sprint(n)
-	}
-	return fmt.Sprintf("%s,%03d", thousands(n/1000), n%1000)
+		wording.Count(int64(sum.Results[kueuedecisions.Equal])), wording.Count(int64(sum.Scenarios())), wording.Count(int64(sum.Results[kueuedecisions.Tied])),
+		wording.Count(int64(sum.Results[kueuedecisions.Restless])), wording.Count(int64(sum.Results[kueuedecisions.Different])), wording.Count(int64(sum.Steps)), c.tally.Rows())
 }

@@ -45,14 +45,10 @@ func (c *compiler) addActivation(node *graph.Node) error {
 		alpha := float32(node.LeakyReLU.Alpha)
 		forward, backward = leakyReLU(alpha), leakyReLUBack(alpha)
 	}
-	compute := operation{true, func(t *thread, s span) { forward(t, out.record(t, s.from), in.record(t, s.from)) }}
-	c.forward = append(c.forward, compute)
-	c.infer = append(c.infer, compute)
-	if c.trainable {
-		c.backward = append(c.backward, backwardStep{before: []operation{{true, func(t *thread, s span) {
-			backward(dIn.record(t, s.from), dOut.record(t, s.from), out.record(t, s.from))
-		}}}})
-	}
+	c.compute(func(t *thread, s span) { forward(t, out.record(t, s.from), in.record(t, s.from)) })
+	c.back(func(t *thread, s span) {
+		backward(dIn.record(t, s.from), dOut.record(t, s.from), out.record(t, s.from))
+	})
 	return nil
 }
 

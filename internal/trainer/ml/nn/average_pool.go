@@ -54,11 +54,8 @@ func (c *compiler) addAveragePool(node *graph.Node) error {
 	}
 	c.output(l.outH * l.outW * channels)
 	l.out, l.dOut = c.value, c.gradient
-	c.forward = append(c.forward, operation{true, l.forward})
-	c.infer = append(c.infer, operation{true, l.forward})
-	if l.dIn != nil {
-		c.backward = append(c.backward, backwardStep{before: []operation{{true, l.backward}}})
-	}
+	c.compute(l.forward)
+	c.back(l.backward)
 	return nil
 }
 

@@ -15,11 +15,10 @@ func (c *compiler) addBroadcast(node *graph.Node) error {
 		return fmt.Errorf("shape %v cannot be repeated along the last axis to %v", c.shape, node.Shape)
 	}
 	width := node.Shape[last]
-	in, dIn, trainable := c.value, c.gradient, c.trainable
+	in, dIn := c.value, c.gradient
 	c.output(elements(node.Shape))
-	c.trainable = trainable
 	out, dOut := c.value, c.gradient
-	compute := operation{true, func(t *thread, s span) {
+	c.compute(func(t *thread, s span) {
 		y := out.record(t, s.from)
 		for i, v := range in.record(t, s.from) {
 			row := y[i*width:][:width]
@@ -27,20 +26,16 @@ func (c *compiler) addBroadcast(node *graph.Node) error {
 				row[k] = v
 			}
 		}
-	}}
-	c.forward = append(c.forward, compute)
-	c.infer = append(c.infer, compute)
-	if trainable {
-		c.backward = append(c.backward, backwardStep{before: []operation{{true, func(t *thread, s span) {
-			dy := dOut.record(t, s.from)
-			for i := range dIn.record(t, s.from) {
-				sum := float32(0)
-				for _, v := range dy[i*width:][:width] {
-					sum += v
-				}
-				dIn.record(t, s.from)[i] = sum
+	})
+	c.back(func(t *thread, s span) {
+		dy := dOut.record(t, s.from)
+		for i := range dIn.record(t, s.from) {
+			sum := float32(0)
+			for _, v := range dy[i*width:][:width] {
+				sum += v
 			}
-		}}}})
-	}
+			dIn.record(t, s.from)[i] = sum
+		}
+	})
 	return nil
 }

@@ -296,6 +296,19 @@ func (c *compiler) output(size int) {
 	c.readOnly, c.conv = false, nil
 }
 
+// compute adds what computes the output of each record, in training and in inference.
+func (c *compiler) compute(run func(t *thread, s span)) {
+	step := operation{true, run}
+	c.forward, c.infer = append(c.forward, step), append(c.infer, step)
+}
+
+// back adds what computes the gradient of each record's input, where that is needed.
+func (c *compiler) back(run func(t *thread, s span)) {
+	if c.trainable {
+		c.backward = append(c.backward, backwardStep{before: []operation{{true, run}}})
+	}
+}
+
 func (c *compiler) newGradient(size int) *tensor {
 	g := &tensor{size: size, perThread: !c.branches.any}
 	c.gradients = append(c.gradients, g)

@@ -98,8 +98,7 @@ func (c *compiler) addConv(node, next *graph.Node) error {
 	}
 	c.arena.reserve(&l.blockSum, kernel.MaxBlocks*l.sumSize())
 
-	c.forward = append(c.forward, operation{true, l.forward})
-	c.infer = append(c.infer, operation{true, l.forward})
+	c.compute(l.forward)
 	c.backward = append(c.backward, backwardStep{before: []operation{{true, l.backward}}})
 	c.final = append(c.final, c.n.sumOfBlocks(&l.blockSum, l.weightParam.Offset, l.sumSize()))
 	return nil

@@ -30,16 +30,12 @@ func (c *compiler) addReLU(node *graph.Node) error {
 	n := c.n
 	in, dIn := c.inPlace()
 	out, dOut := c.value, c.gradient
-	forward := operation{true, func(t *thread, s span) {
+	c.compute(func(t *thread, s span) {
 		n.kernel.ReLU(out.record(t, s.from), in.record(t, s.from))
-	}}
-	c.forward = append(c.forward, forward)
-	c.infer = append(c.infer, forward)
-	if c.trainable {
-		c.backward = append(c.backward, backwardStep{before: []operation{{true, func(t *thread, s span) {
-			n.kernel.ReLUBack(dIn.record(t, s.from), dOut.record(t, s.from), out.record(t, s.from))
-		}}}})
-	}
+	})
+	c.back(func(t *thread, s span) {
+		n.kernel.ReLUBack(dIn.record(t, s.from), dOut.record(t, s.from), out.record(t, s.from))
+	})
 	return nil
 }
 
@@ -73,10 +69,8 @@ func (c *compiler) addDropout(node *graph.Node) error {
 			copy(out.record(t, s.from), in.record(t, s.from))
 		}})
 	}
-	if c.trainable {
-		c.backward = append(c.backward, backwardStep{before: []operation{{true, func(t *thread, s span) {
-			n.kernel.Mul(dIn.record(t, s.from), dOut.record(t, s.from), mask.record(t, s.from))
-		}}}})
-	}
+	c.back(func(t *thread, s span) {
+		n.kernel.Mul(dIn.record(t, s.from), dOut.record(t, s.from), mask.record(t, s.from))
+	})
 	return nil
 }

@@ -48,8 +48,7 @@ func (c *compiler) addEmbedding(node *graph.Node) error {
 	most := c.n.options.MaxBatch * e.ids.size
 	e.lookups, e.starts = make([]uint64, 0, most), make([]int32, 0, min(most, e.rows)+1)
 	c.n.embeddings = append(c.n.embeddings, e)
-	c.forward = append(c.forward, operation{true, e.forward})
-	c.infer = append(c.infer, operation{true, e.forward})
+	c.compute(e.forward)
 	return nil
 }
 

@@ -55,11 +55,8 @@ func (c *compiler) addMerge(node *graph.Node, operands []point) error {
 	case graph.Subtract:
 		forward, backward = l.subtract, l.subtractGradient
 	}
-	c.forward = append(c.forward, operation{true, forward})
-	c.infer = append(c.infer, operation{true, forward})
-	if trainable {
-		c.backward = append(c.backward, backwardStep{before: []operation{{true, backward}}})
-	}
+	c.compute(forward)
+	c.back(backward)
 	return nil
 }
 

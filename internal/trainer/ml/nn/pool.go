@@ -70,14 +70,11 @@ func (c *compiler) addMaxPool(node *graph.Node) error {
 	c.output(outH * outW * channels)
 	l.out, l.dOut = c.value, c.gradient
 	c.ints = append(c.ints, intReservation{&l.arg, c.n.options.MaxBatch * l.out.size})
-	c.forward = append(c.forward, operation{true, l.forward})
-	c.infer = append(c.infer, operation{true, l.forward})
-	if l.dIn != nil {
-		backward := l.backward
-		if l.adds {
-			backward = l.backwardAdding
-		}
-		c.backward = append(c.backward, backwardStep{before: []operation{{true, backward}}})
+	c.compute(l.forward)
+	if l.adds {
+		c.back(l.backwardAdding)
+	} else {
+		c.back(l.backward)
 	}
 	return nil
 }

@@ -25,11 +25,10 @@ func (c *compiler) addReduceSum(node *graph.Node) error {
 		return err
 	}
 	count, width := elements(summed), elements(behind)
-	n, in, dIn, trainable := c.n, c.value, c.gradient, c.trainable
+	n, in, dIn := c.n, c.value, c.gradient
 	c.output(elements(before) * width)
-	c.trainable = trainable
 	out, dOut := c.value, c.gradient
-	compute := operation{true, func(t *thread, s span) {
+	c.compute(func(t *thread, s span) {
 		x := in.record(t, s.from)
 		for y := out.record(t, s.from); len(y) > 0; y = y[width:] {
 			copy(y[:width], x)
@@ -38,20 +37,16 @@ func (c *compiler) addReduceSum(node *graph.Node) error {
 			}
 			x = x[count*width:]
 		}
-	}}
-	c.forward = append(c.forward, compute)
-	c.infer = append(c.infer, compute)
-	if trainable {
-		c.backward = append(c.backward, backwardStep{before: []operation{{true, func(t *thread, s span) {
-			dx := dIn.record(t, s.from)
-			for dy := dOut.record(t, s.from); len(dy) > 0; dy = dy[width:] {
-				for i := range count {
-					copy(dx[i*width:], dy[:width])
-				}
-				dx = dx[count*width:]
+	})
+	c.back(func(t *thread, s span) {
+		dx := dIn.record(t, s.from)
+		for dy := dOut.record(t, s.from); len(dy) > 0; dy = dy[width:] {
+			for i := range count {
+				copy(dx[i*width:], dy[:width])
 			}
-		}}}})
-	}
+			dx = dx[count*width:]
+		}
+	})
 	return nil
 }
 
@@ -67,21 +62,17 @@ func (c *compiler) addScale(node *graph.Node) error {
 	c.readOnly = true // the layer before may need its output: a ReLU for its gradient
 	in, dIn := c.inPlace()
 	out, dOut := c.value, c.gradient
-	compute := operation{true, func(t *thread, s span) {
+	c.compute(func(t *thread, s span) {
 		y := out.record(t, s.from)
 		for i, v := range in.record(t, s.from) {
 			y[i] = v * factor
 		}
-	}}
-	c.forward = append(c.forward, compute)
-	c.infer = append(c.infer, compute)
-	if c.trainable {
-		c.backward = append(c.backward, backwardStep{before: []operation{{true, func(t *thread, s span) {
-			dx := dIn.record(t, s.from)
-			for i, v := range dOut.record(t, s.from) {
-				dx[i] = v * factor
-			}
-		}}}})
-	}
+	})
+	c.back(func(t *thread, s span) {
+		dx := dIn.record(t, s.from)
+		for i, v := range dOut.record(t, s.from) {
+			dx[i] = v * factor
+		}
+	})
 	return nil
 }

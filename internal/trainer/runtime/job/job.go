@@ -171,7 +171,7 @@ func Load(ctx context.Context, spec trainingjob.Job, name string, model []byte, 
 		return nil, err
 	}
 	params := schedule.Params{Seed: t.Seed, Epochs: t.Epochs, MinibatchSize: t.MinibatchSize, GradsToWait: t.GradsToWait, RecordsPerTask: spec.Data.RecordsPerTask}
-	if j.Schedule, err = schedule.New(params, records(j.Training)); err != nil {
+	if j.Schedule, err = schedule.New(params, j.Training.RecordsByFile()); err != nil {
 		return nil, fmt.Errorf("data %q: %w", spec.Data.Training, err)
 	}
 	j.Identity = identify(computation, params, j.Training.Fingerprint())
@@ -181,7 +181,7 @@ func Load(ctx context.Context, spec trainingjob.Job, name string, model []byte, 
 		}
 		fingerprint := j.Validation.Fingerprint()
 		j.Identity.Validation = hex.EncodeToString(fingerprint[:])
-		if j.Parts, err = schedule.Cut(records(j.Validation), spec.Data.RecordsPerTask); err != nil {
+		if j.Parts, err = schedule.Cut(j.Validation.RecordsByFile(), spec.Data.RecordsPerTask); err != nil {
 			return nil, fmt.Errorf("data %q: %w", spec.Data.Validation, err)
 		}
 	}
@@ -236,14 +236,6 @@ func (j *Job) Match(want Files) error {
 		return err
 	}
 	return j.Validation.Match(want.Validation)
-}
-
-func records(d *data.Dataset) []int64 {
-	var n []int64
-	for _, f := range d.Files() {
-		n = append(n, f.Records)
-	}
-	return n
 }
 
 // Close releases what Load opened.

@@ -93,7 +93,7 @@ func (j *Job) restarts() error {
 		return err
 	}
 	params := schedule.Params{Epochs: 1, MinibatchSize: 1, GradsToWait: 1, RecordsPerTask: 1}
-	if j.Schedule, err = schedule.New(params, records(j.Training)); err != nil {
+	if j.Schedule, err = schedule.New(params, j.Training.RecordsByFile()); err != nil {
 		return err
 	}
 	j.Identity = identify(computation, params, j.Training.Fingerprint())

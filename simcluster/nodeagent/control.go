@@ -1,4 +1,4 @@
-package fakekubelet
+package nodeagent
 
 import (
 	"context"

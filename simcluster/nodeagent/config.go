@@ -1,8 +1,9 @@
-package fakekubelet
+// Package nodeagent is what a cluster and the process of its simulated nodes agree on: the configuration with which that
+// process starts, and the commands that it takes while it runs. The process itself is package fakekubelet, which links
+// the kubelet's code; packages that start clusters do not.
+package nodeagent
 
-import (
-	corev1 "k8s.io/api/core/v1"
-)
+import corev1 "k8s.io/api/core/v1"
 
 // Config defines which nodes to simulate and where their pods live. It travels
 // as JSON from the supervisor to the agent process.

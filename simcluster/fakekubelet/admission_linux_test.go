@@ -1,4 +1,4 @@
-package kubeletadmission_test
+package fakekubelet
 
 import (
 	"testing"
@@ -6,8 +6,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/elastic-training/terraform-provider-elastic/simcluster/fakekubelet/kubeletadmission"
 )
 
 func podOf(cpu string) *corev1.Pod {
@@ -39,7 +37,7 @@ func TestAPodIsRejectedForTheReasonThatAKubeletGives(t *testing.T) {
 			if test.want == "TaintToleration" {
 				node.Spec.Taints = []corev1.Taint{{Key: "gone", Effect: corev1.TaintEffectNoExecute}}
 			}
-			if reason, message := kubeletadmission.Admit(node, test.pod, test.others); reason != test.want {
+			if reason, message := rejection(node, test.pod, test.others); reason != test.want {
 				t.Errorf("%q (%s); want %q", reason, message, test.want)
 			}
 		})
