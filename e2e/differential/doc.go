@@ -15,6 +15,9 @@
 // Where pods have volumes or devices, the controllers that the scheduler waits for are a few lines in the first way
 // (inprocess_controllers.go): they bind and make volumes as requested. The second way leaves volumes and devices out.
 //
+// The same process shows what may happen to a planned job, and with that tests what package forecast claims of it: in small
+// worlds all of it (runs.go), in large ones some of it (drawn.go). A certain claim must be true of each run (claims.go).
+//
 // A seed gives the same snapshot on every machine. Not compared are decisions over time (package simulator) and pod
 // groups, which no snapshot contains.
 package differential

@@ -236,7 +236,7 @@ func (g *generator) disruptionBudgets() {
 		if g.chance(0.1) {
 			budget.Spec.Selector = &metav1.LabelSelector{}
 		}
-		if g.chance(0.2) {
+		if g.chance(0.2) && len(g.made.Pods) > 0 {
 			pod := pick(g.rng, g.made.Pods...)
 			budget.Status.DisruptedPods = map[string]metav1.Time{pod.Name: metav1.NewTime(epoch)}
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
@@ -56,7 +57,9 @@ func DecideOneInProcess(ctx context.Context, s *Snapshot, pod string, order *ran
 	}
 	defer p.stop(cancel)
 	if order != nil {
-		if err := p.shuffle(order); err != nil {
+		all := slices.Clone(p.pods)
+		order.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+		if err := p.arrange(all); err != nil {
 			return Step{}, err
 		}
 	}
@@ -69,7 +72,7 @@ func DecideOneInProcess(ctx context.Context, s *Snapshot, pod string, order *ran
 type process struct {
 	scheduler *scheduler.Scheduler
 	client    *fake.Clientset
-	informers interface{ Shutdown() }
+	informers informers.SharedInformerFactory
 	// closeQueue closes the scheduler's queue once: the second time it would panic.
 	closeQueue func()
 	popped     *corev1.Pod
@@ -97,11 +100,10 @@ func newProcess(ctx context.Context, s *Snapshot) (*process, error) {
 	p.client.PrependReactor("patch", "pods", p.patch)
 	p.control()
 
-	informers := newInformers(p.client)
-	p.informers = informers
+	p.informers = newInformers(p.client)
 	ctx = klog.NewContext(ctx, logr.Discard())
 	var err error
-	p.scheduler, err = scheduler.New(ctx, p.client, informers, nil, func(string) events.EventRecorderLogger { return &events.FakeRecorder{} },
+	p.scheduler, err = scheduler.New(ctx, p.client, p.informers, nil, func(string) events.EventRecorderLogger { return &events.FakeRecorder{} },
 		scheduler.WithParallelism(1)) // with more threads it is chance which of many nodes are found first
 	if err != nil {
 		return nil, fmt.Errorf("making the scheduler: %w", err)
@@ -120,8 +122,8 @@ func newProcess(ctx context.Context, s *Snapshot) (*process, error) {
 	if err := p.choice.watch(p.scheduler); err != nil {
 		return nil, err
 	}
-	informers.StartWithContext(ctx)
-	if err := informers.WaitForCacheSyncWithContext(ctx).AsError(); err != nil {
+	p.informers.StartWithContext(ctx)
+	if err := p.informers.WaitForCacheSyncWithContext(ctx).AsError(); err != nil {
 		return nil, fmt.Errorf("reading the objects: %w", err)
 	}
 	if err := p.await(ctx, p.loaded); err != nil {
@@ -159,10 +161,10 @@ func (p *process) loaded(context.Context) bool {
 	return true
 }
 
-// shuffle has every pod change, in any order, and stay the same.
-func (p *process) shuffle(order *rand.Rand) error {
-	for _, i := range order.Perm(len(p.pods)) {
-		if pod := p.pods[i]; pod.Spec.NodeName != "" && !finished(pod) {
+// arrange has pods change, one after the other, and stay the same: the last of them is the last of its node then.
+func (p *process) arrange(pods []*corev1.Pod) error {
+	for _, pod := range pods {
+		if pod.Spec.NodeName != "" && !finished(pod) {
 			if err := p.scheduler.Cache.UpdatePod(logr.Discard(), pod, pod.DeepCopy()); err != nil {
 				return fmt.Errorf("moving pod %s in the scheduler's cache: %w", nameOf(pod), err)
 			}
@@ -177,13 +179,24 @@ func (p *process) stop(cancel context.CancelFunc) {
 	p.informers.Shutdown()
 }
 
-// step has the scheduler take the next pod from its queue and waits until everything that it does with it is done.
+// step has the scheduler take the next pod from its queue, and records what it decides.
 func (p *process) step(ctx context.Context, next func(klog.Logger) (*framework.QueuedPodInfo, error)) (Step, error) {
+	before := p.snapshot()
+	if err := p.cycle(ctx, next); err != nil {
+		return Step{}, err
+	}
+	step := Step{Before: before, Pod: before.pod(nameOf(p.popped).String()), Decision: p.decision()}
+	step.Decision.Equals = p.choice.equals(ctx)
+	step.Order, step.Candidates = p.order(), p.choice.compared()
+	return step, nil
+}
+
+// cycle has the scheduler take the next pod from its queue and waits until everything that it does with it is done.
+func (p *process) cycle(ctx context.Context, next func(klog.Logger) (*framework.QueuedPodInfo, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, patience.Medium)
 	defer cancel()
 	closeQueue := context.AfterFunc(ctx, p.closeQueue) // so that Pop returns
 	defer closeQueue()
-	before := p.snapshot()
 	p.popped, p.failed, p.nominated = nil, false, ""
 	p.takeFrom(func(logger klog.Logger) (*framework.QueuedPodInfo, error) {
 		info, err := next(logger)
@@ -196,15 +209,12 @@ func (p *process) step(ctx context.Context, next func(klog.Logger) (*framework.Q
 	p.deleted = nil
 	p.scheduler.ScheduleOne(klog.NewContext(ctx, logr.New(&p.choice)))
 	if p.popped == nil {
-		return Step{}, fmt.Errorf("the scheduler's queue was empty for %s", patience.Medium)
+		return fmt.Errorf("the scheduler's queue was empty for %s", patience.Medium)
 	}
 	if err := p.await(ctx, p.settled); err != nil {
-		return Step{}, fmt.Errorf("after the decision on pod %s: %w", nameOf(p.popped), err)
+		return fmt.Errorf("after the decision on pod %s: %w", nameOf(p.popped), err)
 	}
-	step := Step{Before: before, Pod: before.pod(nameOf(p.popped).String()), Decision: p.decision()}
-	step.Decision.Equals = p.choice.equals(ctx)
-	step.Order, step.Candidates = p.order(), p.choice.compared()
-	return step, nil
+	return nil
 }
 
 // order is that of the nodes in the scheduler's cache.

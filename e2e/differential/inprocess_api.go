@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
@@ -68,7 +69,11 @@ func (p *process) patch(action clienttesting.Action) (bool, runtime.Object, erro
 func (p *process) change(namespace, name string, change func(*corev1.Pod)) error {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	pod := p.find(namespace, name)
+	i := p.lookUp(namespace, name)
+	if i < 0 { // it is gone, and the scheduler's message about it comes too late
+		return apierrors.NewNotFound(corev1.Resource("pods"), name)
+	}
+	pod := p.pods[i]
 	change(pod)
 	pod.ResourceVersion = p.nextVersion()
 	return p.client.Tracker().Update(corev1.SchemeGroupVersion.WithResource("pods"), pod.DeepCopy(), namespace)
@@ -78,9 +83,14 @@ func (p *process) change(namespace, name string, change func(*corev1.Pod)) error
 func (p *process) find(namespace, name string) *corev1.Pod { return p.pods[p.index(namespace, name)] }
 
 func (p *process) index(namespace, name string) int {
-	i := slices.IndexFunc(p.pods, func(pod *corev1.Pod) bool { return pod.Namespace == namespace && pod.Name == name })
+	i := p.lookUp(namespace, name)
 	if i < 0 {
 		panic("differential: the scheduler speaks of a pod that there is not: " + namespace + "/" + name)
 	}
 	return i
+}
+
+// lookUp is the index of a pod; -1 if there is none.
+func (p *process) lookUp(namespace, name string) int {
+	return slices.IndexFunc(p.pods, func(pod *corev1.Pod) bool { return pod.Namespace == namespace && pod.Name == name })
 }

@@ -12,7 +12,9 @@ const maxPossible = 64
 // possible notes the pods that a choice would evict which the forecast does not follow.
 func (r *run) possible(c choice, by *podOutcome) {
 	for _, pod := range c.victims {
-		r.alsoPossible(victim{pod: pod, node: c.node, job: by.job, by: by.role})
+		if !r.stops(pod) {
+			r.alsoPossible(victim{pod: pod, node: c.node, job: by.job, by: by.role})
+		}
 	}
 }
 
@@ -69,6 +71,9 @@ func (r *run) unnoticed(pod *placement.Pod, now []choice) (early []choice, mayWa
 	decisions, most := r.evictionsUnderWay(), r.steps()
 	before := r.cluster
 	for at, victims := range slices.Backward(decisions) {
+		if victims[0].job == r.jobOf(pod) && victims[0].by == r.roleOf(pod) {
+			break // it is not tried again before its own victims are known to stop
+		}
 		before = before.Clone()
 		for _, v := range victims {
 			before.Unnoticed(v.pod, v.node)
@@ -119,7 +124,10 @@ func (r *run) sooner(pod *placement.Pod, now []choice) (runs []*run) {
 				then.RemovePod(v.pod, v.node)
 			}
 		}
-		if r.unchanged(now, then, pod) {
+		// Pods that are created later may come before one that is not planned.
+		its := r.outcomes[pod]
+		overtaken := len(r.later) > 0 && (its == nil || its.instead != nil)
+		if !overtaken && r.unchanged(now, then, pod) {
 			continue
 		}
 		full := r.room() < 2
@@ -150,6 +158,11 @@ func (r *run) unlike(nodes []string) (unlike []string) {
 // again puts a pod back into its queue, and adds the waiting pods that are in none.
 func (r *run) again(pod *placement.Pod) {
 	r.queues[r.from] = append([]*placement.Pod{pod}, r.queues[r.from]...)
+	r.requeue()
+}
+
+// requeue adds the waiting pods that are in no queue.
+func (r *run) requeue() {
 	queued := map[*placement.Pod]bool{}
 	for _, queue := range r.queues {
 		for _, one := range queue {

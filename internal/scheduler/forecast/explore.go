@@ -28,20 +28,21 @@ func (f *forecast) explore(late func() bool) []*run {
 // creates the jobs of one plan in either way.
 func (f *forecast) follow(start *run, steps []step) []*run {
 	first, rest := simultaneous(steps)
-	if len(first) < 2 {
+	if len(first) == 1 && len(rest) == 0 {
 		return f.through([]*run{start}, steps)
 	}
 	together, interleaved := start.fork(), start.fork()
 	interleaved.drop() // until it is known to be needed
-	evicts := func(r *run) bool { return slices.ContainsFunc(r.lost, func(v victim) bool { return v.job != noJob }) }
 	runs := f.through([]*run{start}, steps)
-	if len(rest) == 0 || !slices.ContainsFunc(runs, evicts) {
+	if len(first) > 1 && (len(rest) == 0 || !slices.ContainsFunc(runs, (*run).moves)) {
 		runs = append(runs, f.through(f.take(together, first...), rest)...)
-		if len(rest) == 0 || !slices.ContainsFunc(runs, evicts) {
-			return runs
-		}
+	} else {
+		together.drop()
 	}
-	// Later pods of a job may come while victims of another one are stopping.
+	if len(rest) == 0 || !slices.ContainsFunc(runs, (*run).moves) {
+		return runs
+	}
+	// Later pods of a job may come while pods are stopping, or before others that wait have been tried.
 	interleaved.followed++
 	interleaved.later = rest
 	for _, r := range f.take(interleaved, first...) {
@@ -51,6 +52,9 @@ func (f *forecast) follow(start *run, steps []step) []*run {
 	}
 	return f.merged(runs)
 }
+
+// moves reports whether pods of others stop, or found a node, after the jobs were created.
+func (r *run) moves() bool { return len(r.lost) > 0 || len(r.scheduled) > 0 }
 
 // begin adds the pods of later steps to the queues of a run as soon as the pods of the steps before them have started,
 // which may be while victims of other jobs are stopping.

@@ -248,13 +248,14 @@ high-prio-job will preempt
 high-prio-job will start without evicting any pods
   starts  master on node-1 immediately; worker 0 on node-1 after default/soon has terminated (grace period 5s)`},
 
-		"while another, as important, waits longer: that one comes first": {func() *forecast.Snapshot {
+		"while another, as important, waits longer: that one may come first": {func() *forecast.Snapshot {
 			going := forecasttest.Pod("going", "node-1", "3", 1000000, 0)
 			going.DeletionTimestamp = &going.CreationTimestamp
 			return oneNode("4", going, forecasttest.Pod("longer", "", "2", 1000000, 0))
 		}, nil, high(t), `
 high-prio-job will wait
   starts  master on node-1 immediately
+  perhaps worker 0 on node-1 after default/going has terminated (grace period 30s), or it waits: the scheduler breaks a tie
   waits   worker 0: node-1: Insufficient cpu (requested 3, free 1)`},
 
 		"with a worker that is being deleted already: it is none of the workers": {func() *forecast.Snapshot {

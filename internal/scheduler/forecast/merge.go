@@ -106,11 +106,12 @@ const (
 	hasPod uint64 = iota
 	keepsRoom
 	isSeat
-	lostPod // and the flags of a victim
+	lostPod // and the flags of a victim, and the number of the job that it stops for
 
 	victimStopped uint64 = 1 << 2
 	victimOfQueue uint64 = 1 << 3
-	changeBits           = 4
+	jobShift             = 4
+	changeBits           = 24
 )
 
 // changes are the changes of nodes in a run, in a canonical order.
@@ -130,7 +131,7 @@ func (f *forecast) changes(r *run) map[string][]uint64 {
 		add(l.node, isSeat, f.kindOf(l.pod, nil))
 	}
 	for _, v := range r.lost {
-		kind := lostPod
+		kind := lostPod | uint64(v.job-noJob)<<jobShift //nolint:gosec // It is an index, or noJob.
 		if v.stopped {
 			kind |= victimStopped
 		}

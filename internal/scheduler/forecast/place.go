@@ -93,10 +93,13 @@ func (r *run) opportunists(pods []*placement.Pod) [][]*placement.Pod {
 }
 
 // unsettled are pending pods of the cluster, those of one kind in a list, that the scheduler has not tried since
-// something changed: they find a node before any planned pod does, or after it.
+// something changed: they find a node, or lose the one that is reserved for them, before any planned pod is tried, or after it.
 func (r *run) unsettled() [][]*placement.Pod {
 	dryRun := r.cluster.Clone()
-	return r.pending(slices.Concat(r.competitors, r.lesser), func(pod *placement.Pod) bool { return found(dryRun.Schedule(pod)) })
+	return r.pending(slices.Concat(r.competitors, r.lesser), func(pod *placement.Pod) bool {
+		reserved := dryRun.Nominated(pod)
+		return found(dryRun.Schedule(pod)) || dryRun.Nominated(pod) != reserved
+	})
 }
 
 // findNow are those of the pods that find a node or victims in the cluster as it is.
@@ -198,6 +201,7 @@ func (r *run) schedule(pod *placement.Pod) []*run {
 	if node := pod.Object().Spec.NodeName; f != nil && node != "" {
 		return r.bind(pod, f, node)
 	}
+	reserved := r.cluster.Nominated(pod)
 	d := r.cluster.Schedule(pod)
 	var choices []choice
 	if found(d) {
@@ -213,6 +217,9 @@ func (r *run) schedule(pod *placement.Pod) []*run {
 	}
 	switch {
 	case len(choices)+len(early) == 0:
+		if r.cluster.Nominated(pod) != reserved { // others may use the room
+			r.requeue()
+		}
 		return append(others, wait(r))
 	case found(d) && !mayWait:
 	case r.room() < 2:
@@ -264,13 +271,13 @@ func unscheduled(pod *corev1.Pod) string {
 // take applies a decision: it binds the pod, or its victims begin to stop and the pod is nominated for the node.
 func (r *run) take(pod *placement.Pod, c choice, equal []choice) {
 	f := r.outcomes[pod]
-	if f == nil { // a pending pod of the cluster: it evicts others for the planned job if it could not without it
-		f = &podOutcome{job: r.job, role: "pending pod " + pod.String()}
-		if r.independent[pod] {
-			f.job = noJob
-		}
+	if f == nil { // a pending pod of the cluster
+		f = &podOutcome{job: r.jobOf(pod), role: r.roleOf(pod)}
 	}
 	f.nodes, f.others = namesOf(c, equal)
+	if reserved := r.cluster.Nominated(pod); reserved != "" && reserved != c.node { // others may use the room there
+		defer r.requeue()
+	}
 	if len(c.victims) == 0 {
 		f.after = append(f.after, r.stoppedOn(c.node, pod, f)...)
 		r.cluster.AddPod(pod, c.node)
@@ -298,4 +305,25 @@ func (r *run) take(pod *placement.Pod, c choice, equal []choice) {
 			theirs.state, theirs.bound, theirs.gone, theirs.why = Waits, "", theirs.alone, "it makes room for others"
 		}
 	}
+}
+
+// jobOf is the job for which a pod evicts others. A pending pod of the cluster does so for the planned one if it could not
+// without it.
+func (r *run) jobOf(pod *placement.Pod) int {
+	switch f := r.outcomes[pod]; {
+	case f != nil:
+		return f.job
+	case r.independent[pod]:
+		return noJob
+	default:
+		return r.job
+	}
+}
+
+// roleOf is the role of a pod in its job.
+func (r *run) roleOf(pod *placement.Pod) string {
+	if f := r.outcomes[pod]; f != nil {
+		return f.role
+	}
+	return "pending pod " + pod.String()
 }

@@ -162,26 +162,49 @@ func (c *Cluster) spares(kinds []Group, all, stays *floor) bool {
 				slots = append(slots, n.slotsBeside(g.Pod, stays.requested[at], stays.counts[at]))
 			}
 		}
-		if fewestOf(slots, fewestCandidates)-c.lost(g.Pod, stays, without(kinds, i)) < g.Count {
+		if !anyHave(slots, fewestCandidates, g.Count+c.lost(g.Pod, stays, without(kinds, i))) {
 			return false
 		}
 	}
 	return true
 }
 
-// fewestOf is the least sum of so many numbers, one after the other, where the first follows the last.
-func fewestOf(numbers []int, length int) int {
-	length = min(length, len(numbers))
-	total := 0
-	for _, number := range numbers[:length] {
-		total += number
+// negligible is a probability that counts as none.
+const negligible = 1e-12
+
+// anyHave reports whether so many of some nodes have so many slots together, whichever of them they are. Which nodes
+// kube-scheduler compares depends on the order of a map (NodeToStatus.ForEachExplicitNode), and this on a random hash: it draws
+// them.
+func anyHave(slots []int, nodes, least int) bool {
+	slots = slices.Sorted(slices.Values(slots))
+	nodes = min(nodes, len(slots))
+	total, without := 0, 0
+	for at, number := range slots {
+		if at < nodes {
+			total += number
+		}
+		if number == 0 {
+			without++
+		}
 	}
-	least := total
-	for i, first := range numbers {
-		total += numbers[(i+length)%len(numbers)] - first
-		least = min(least, total)
+	return total >= least || fewerOf(len(slots)-without, without, nodes, least) < negligible
+}
+
+// fewerOf is the probability that fewer than least of some good things are among so many that are drawn from good and bad ones.
+func fewerOf(good, bad, drawn, least int) (probability float64) {
+	for k := max(0, drawn-bad); k <= min(least-1, good, drawn); k++ {
+		probability += math.Exp(logChoices(good, k) + logChoices(bad, drawn-k) - logChoices(good+bad, drawn))
 	}
-	return least
+	return probability
+}
+
+// logChoices is the logarithm of the number of ways to choose k of n things.
+func logChoices(n, k int) float64 {
+	logFactorial := func(n int) float64 {
+		log, _ := math.Lgamma(float64(n) + 1)
+		return log
+	}
+	return logFactorial(n) - logFactorial(k) - logFactorial(n-k)
 }
 
 // Crowded reports whether some planned pods always wait, whatever is less important or leaves: there is too little beside the

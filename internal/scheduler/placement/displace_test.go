@@ -2,6 +2,7 @@ package placement
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -128,23 +129,48 @@ func TestNothingIsProvedOfAGangWhereOthersMayComeInBetween(t *testing.T) {
 	}
 }
 
-// kube-scheduler compares a hundred nodes, one after the other, where evictions help.
-func TestWhatIsImportantIsSparedWhereEveryHundredNodesHaveOthers(t *testing.T) {
-	for important, want := range map[int]Displacement{99: {Highest: 500, Most: 150}, 98: {Most: 2}, 0: {Most: 2}} {
+// kube-scheduler compares a hundred nodes where evictions help, which it draws: those with unimportant pods may be rare among
+// them, wherever they are.
+func TestWhatIsImportantIsSparedWhereAHundredNodesThatAreDrawnHaveOthers(t *testing.T) {
+	const count = 400
+	above, nothingAbove := Displacement{Highest: 500, Most: count}, Displacement{Most: 2}
+	for name, c := range map[string]struct {
+		important func(i int) bool
+		want      Displacement
+	}{
+		"there are few others, in every hundred":         {func(i int) bool { return i%20 > 0 }, above},
+		"there are few others, all in the first hundred": {func(i int) bool { return i > 20 }, above},
+		"too few are important to be all that is drawn":  {func(i int) bool { return i < 98 }, nothingAbove},
+		"half are important, one after the other":        {func(i int) bool { return i < 200 }, nothingAbove},
+		"half are important":                             {func(i int) bool { return i%2 > 0 }, nothingAbove},
+	} {
 		b := &builder{}
-		for i := range 150 {
+		for i := range count {
 			name, priority := fmt.Sprint("node-", i), int32(0)
-			if i < important {
+			if c.important(i) {
 				priority = 500
 			}
 			b.Nodes = append(b.Nodes, machine(name, amounts("cpu", "4", "memory", "64Gi", "pods", "110")))
 			b.at(name).runs(fmt.Sprint("pod-", i), priority, "4")
 		}
-		c := New(b.Snapshot)
-		planned := []Group{{c.Pod(prioritised("new", 1000, amounts("cpu", "4", "memory", "1Gi"))), 2}}
-		proof, proved := c.Displaced(planned, nil, func(int32) bool { return false })
-		if !proved || proof.Highest != want.Highest || proof.Fewest != 2 || proof.Most != want.Most {
-			t.Errorf("%d nodes with important pods: %t, nothing above %d, %d to %d pods", important, proved, proof.Highest, proof.Fewest, proof.Most)
+		cluster := New(b.Snapshot)
+		planned := []Group{{cluster.Pod(prioritised("new", 1000, amounts("cpu", "4", "memory", "1Gi"))), 2}}
+		proof, proved := cluster.Displaced(planned, nil, func(int32) bool { return false })
+		if want := c.want; !proved || proof.Highest != want.Highest || proof.Fewest != 2 || proof.Most != want.Most {
+			t.Errorf("%s: %t, nothing above %d, %d to %d pods", name, proved, proof.Highest, proof.Fewest, proof.Most)
+		}
+	}
+}
+
+func TestTheProbabilityThatTooFewAreDrawn(t *testing.T) {
+	for _, c := range []struct {
+		good, bad, drawn, least int
+		want                    float64
+	}{
+		{3, 2, 2, 1, 0.1}, {3, 2, 2, 2, 0.7}, {3, 2, 2, 3, 1}, {3, 2, 4, 2, 0}, {0, 5, 2, 1, 1}, {5, 0, 2, 2, 0}, {1, 4, 5, 1, 0}, {3, 2, 2, 0, 0},
+	} {
+		if got := fewerOf(c.good, c.bad, c.drawn, c.least); math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("%+v: %v", c, got)
 		}
 	}
 }
