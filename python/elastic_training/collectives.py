@@ -483,7 +483,10 @@ class Step:
             job._side.diverged("the loss of step %d is %r: training diverged; a lower learning rate may help" % (self.number, float(totals[0])))
         if int(totals[1]) != self._share.records:
             raise RuntimeError("the ranks computed %d records of %d" % (int(totals[1]), self._share.records))
-        job._side.commit(self._share.step, float(self._loss_sum), self._seen)
+        job._side.reduced(self._share.step, float(self._loss_sum), self._seen)
+        if job._side.exchange is not None:
+            job._side.exchange.store()
+        job._side.commit()
         self._reduced = True
         self._store_buffers()
         seed_all(mix(job.seed, self._share.step))
@@ -575,8 +578,11 @@ class _Side:
         """The sum of a tensor over the ranks."""
         return value
 
-    def commit(self, step: int, loss_sum: float, records: int) -> None:
-        """Waits until the step counts."""
+    def reduced(self, step: int, loss_sum: float, records: int) -> None:
+        """This rank holds the sums of the step."""
+
+    def commit(self) -> None:
+        """Waits until the step counts: every rank holds the sums."""
 
     def applied(self, held: int, save: bool) -> None:
         """The state is that after so many steps, and goes into a checkpoint if the script wants it."""
@@ -965,10 +971,14 @@ class _Worker(_Side):
         with self._guard:
             self._collective = None
 
-    def commit(self, step: int, loss_sum: float, records: int) -> None:
+    def reduced(self, step: int, loss_sum: float, records: int) -> None:
         g = self._generation
         assert g is not None
         self._tell(kind="reduced", generation=g.number, step=step, loss_sum=loss_sum, records=records)
+
+    def commit(self) -> None:
+        g = self._generation
+        assert g is not None
         while True:
             m = self._next_message()
             if m.get("generation") != g.number:

@@ -78,6 +78,7 @@ class Exchange:
         self._bucket_of: Dict[int, _Bucket] = {}
         self._hooks: List[torch.utils.hooks.RemovableHandle] = []
         self._sent = 0  # buckets, in this step
+        self._has_gradient: Dict[int, float] = {}  # on how many ranks, in this step
         self._listening = False  # the last backward pass of the step runs
         self._order: Dict[int, None] = {}  # parameters as their gradients were complete, until that is agreed on
         self._places: List[float] = []  # of the parameters in the order on which the ranks have agreed, from 1; 0 is none
@@ -104,7 +105,7 @@ class Exchange:
     def finish(
         self, parameters: List[nn.Parameter], numbers: List[Tensor], integers: Optional[Tensor], meanwhile: Callable[[], None]
     ) -> Tuple[Tensor, Optional[Tensor]]:
-        """Makes every gradient the sum of the ranks', and returns the sums of more numbers, of float64 and of int64.
+        """Waits for the sums of the gradients, which ``store`` uses, and returns those of more numbers, of float64 and of int64.
 
         It calls ``meanwhile`` when all is sent, before it waits for the other ranks.
         """
@@ -129,13 +130,16 @@ class Exchange:
             c.begin(b.flat)
         if outdated:
             c.wait()
-        has_gradient = {id(p): value for p, value in zip(self._parameters, values)}
-        for b in buckets:
-            b.store(has_gradient)
-        self._sent = 0
+        self._has_gradient = {id(p): value for p, value in zip(self._parameters, values)}
         if any(values[n + len(buckets) :]):  # not if rank 0 had no minibatch
             self._places = values[n + len(buckets) :]
         return sums[len(flags) :], integers
+
+    def store(self) -> None:
+        """Makes every gradient the sum of the ranks'."""
+        for b in self._buckets:
+            b.store(self._has_gradient)
+        self._sent = 0
 
     def close(self) -> None:
         """The process group has ended."""

@@ -285,6 +285,7 @@ class Buckets(unittest.TestCase):
                 with self.exchange.last_backward(parameters):
                     ((b.exp() + c).exp() * a).backward()
                 self.exchange.finish(parameters, [], None, lambda: None)
+                self.exchange.store()
                 early.append(self.early)
         self.assertEqual(early, [0, 3])  # at first the unused one is in the way
         order = [id(p) for bucket in self.exchange._buckets for p in bucket.parameters]
@@ -297,6 +298,7 @@ class Buckets(unittest.TestCase):
             (2 * p).backward()
         (3 * p).backward()
         self.exchange.finish([p], [], None, lambda: None)
+        self.exchange.store()
         self.assertEqual([float(t[0]) for t in self.sent], [2.0, 1.0, 5.0])
         self.assertEqual(p.grad.item(), 5.0)
 

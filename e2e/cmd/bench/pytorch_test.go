@@ -15,3 +15,19 @@ func TestAStepOfOneRankIsNoneOfTwo(t *testing.T) {
 		t.Errorf("%v s", gap)
 	}
 }
+
+func TestAJoinCostsWhatItsStepLastsLonger(t *testing.T) {
+	var done []doneStep
+	for i, at := range []float64{1, 2, 3, 4, 5, 6, 11, 12} {
+		done = append(done, doneStep{number: i, at: at})
+		if i != 5 {
+			done = append(done, doneStep{number: i, rank: 1, at: at})
+		}
+	}
+	if seconds, joined := costOfJoin(done); seconds != 4 || !joined {
+		t.Errorf("%v s, %v", seconds, joined)
+	}
+	if _, joined := costOfJoin(done[:11]); joined {
+		t.Error("a rank that does not come has joined")
+	}
+}

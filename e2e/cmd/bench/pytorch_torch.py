@@ -1,7 +1,7 @@
 # Trains with two ranks, with the script's own collectives in a job, or with DistributedDataParallel as under torchrun.
 # Each rank appends its steps to BENCH_LOG: number, rank, process, time at which the step was done, time in the commit.
 # DistributedDataParallel writes a checkpoint every 50 steps to BENCH_CHECKPOINT, and continues from it.
-# BENCH_NETWORK is small (the tutorial's network) or large (100 M parameters).
+# BENCH_NETWORK is small, 20M or 100M.
 import os
 import sys
 import time
@@ -10,23 +10,18 @@ import torch
 from torch import distributed, nn
 
 torch.set_num_threads(1)
-name = os.environ["BENCH_NETWORK"]
-LARGE = "large"
 MINIBATCH, RANKS = 64, 2
+WIDTHS = {"small": [784, 512, 512, 10], "20M": [2000] * 6 + [10], "100M": [5000] * 5 + [10]}[os.environ["BENCH_NETWORK"]]
 
 
 def network():
     torch.manual_seed(0)
-    if name == LARGE:
-        return nn.Sequential(*[nn.Linear(5000, 5000, bias=False) for _ in range(4)], nn.Linear(5000, 10))
-    return nn.Sequential(
-        nn.Conv2d(1, 32, 3), nn.ReLU(), nn.Conv2d(32, 64, 3), nn.ReLU(), nn.BatchNorm2d(64), nn.MaxPool2d(2),
-        nn.Flatten(), nn.Linear(9216, 10),
-    )  # fmt: skip
+    layers = [layer for n, m in zip(WIDTHS, WIDTHS[1:]) for layer in (nn.Linear(n, m), nn.ReLU())]
+    return nn.Sequential(*layers[:-1])
 
 
 class Records(torch.utils.data.Dataset):
-    x = torch.rand((64, 5000) if name == LARGE else (64, 1, 28, 28))
+    x = torch.rand(64, WIDTHS[0])
 
     def __len__(self):
         return int(os.environ["BENCH_RECORDS"])
