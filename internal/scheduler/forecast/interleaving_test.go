@@ -84,3 +84,20 @@ func TestAPodEvictsNoMoreBeforeItsVictimsAreKnownToStop(t *testing.T) {
 		t.Errorf("%+v\n%s", evictions, answer.Text())
 	}
 }
+
+// The waiting pod evicts low-1 on node-1. If that is gone before going is, the waiting pod evicts low-2 as well, once the other
+// pod of node-2 is gone, and the job has node-1.
+func TestPodsOfOneNodeMayBeGoneOneAfterTheOther(t *testing.T) {
+	going := forecasttest.Pod("going", "node-1", "1", 100, 10)
+	going.DeletionTimestamp = &going.CreationTimestamp
+	leaving := forecasttest.Pod("leaving", "node-2", "2", 2_000_000, 10)
+	leaving.DeletionTimestamp = &leaving.CreationTimestamp
+	waits := forecasttest.Pod("waits", "", "4", 1_000_000, 0)
+	s := oneNode("4", going, forecasttest.Pod("low-1", "node-1", "2", 100, 0), leaving, forecasttest.Pod("low-2", "node-2", "1", 100, 20), waits)
+	s.Nodes = append(s.Nodes, forecasttest.Node("node-2", "4"))
+	answer := forecast.Run(t.Context(), s, nil, batchJob(t, `{template: {spec: {priorityClassName: high, nodeSelector: {kubernetes.io/hostname: node-1},
+		containers: [{name: main, resources: {requests: {cpu: 4}}}]}}}`))
+	if evictions := answer.Claims().Evictions; evictions.Pods.Min != 0 || answer.Pods[0].State == forecast.Starts || len(answer.Pods[0].Nodes) == 0 {
+		t.Errorf("it may start without an eviction of its own, or wait: %+v\n%s", evictions, answer.Text())
+	}
+}

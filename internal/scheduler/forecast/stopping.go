@@ -60,8 +60,13 @@ func (r *run) clear() { r.clearNodes(func(string) bool { return true }) }
 
 // clearNodes removes the stopping pods of some nodes.
 func (r *run) clearNodes(on func(node string) bool) {
+	r.clearWhere(func(v victim) bool { return on(v.node) })
+}
+
+// clearWhere removes some of the stopping pods.
+func (r *run) clearWhere(is func(victim) bool) {
 	for i := range r.lost {
-		if v := &r.lost[i]; !v.stopped && on(v.node) {
+		if v := &r.lost[i]; !v.stopped && is(*v) {
 			r.cluster.RemovePod(v.pod, v.node)
 			v.stopped = true
 		}
@@ -86,8 +91,39 @@ func (r *run) clearings(pods []*placement.Pod) []*run {
 			ways = append(ways, way)
 		}
 	}
+	for _, v := range r.partly(pods) {
+		if r.room() < 2 {
+			r.cut = true
+			break
+		}
+		way := r.fork()
+		way.clearWhere(func(other victim) bool { return other.pod == v.pod })
+		ways = append(ways, way)
+	}
 	r.clear()
 	return ways
+}
+
+// partly are the stopping pods that are not the only ones of their node, and whose end alone lets a pod that waits find
+// victims.
+func (r *run) partly(pods []*placement.Pod) (some []victim) {
+	stopping := map[string]int{}
+	for _, v := range r.lost {
+		if !v.stopped {
+			stopping[v.node]++
+		}
+	}
+	for _, v := range r.lost {
+		if v.stopped || stopping[v.node] < 2 {
+			continue
+		}
+		then := r.cluster.Clone()
+		then.RemovePod(v.pod, v.node)
+		if slices.ContainsFunc(r.waiting(pods), func(pod *placement.Pod) bool { return then.Schedule(pod).Kind == placement.Preempts }) {
+			some = append(some, v)
+		}
+	}
+	return some
 }
 
 // afterQueues are the ways in which pods that queues have evicted may still be on their nodes when the pods that get
