@@ -2,6 +2,7 @@ package image
 
 import (
 	"archive/tar"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,11 +10,13 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
@@ -79,4 +82,18 @@ func writeTar(out io.Writer, dir string) error {
 		return err
 	}
 	return w.Close()
+}
+
+// Push writes the image of all platforms to a registry and returns its name by digest, which is what a careful
+// configuration refers to. Credentials are those of `docker login` or `podman login`.
+func Push(ctx context.Context, tag name.Tag, index v1.ImageIndex) (name.Digest, error) {
+	digest, err := index.Digest()
+	if err != nil {
+		return name.Digest{}, fmt.Errorf("push %s: %w", tag, err)
+	}
+	err = remote.WriteIndex(tag, index, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain))
+	if err != nil {
+		return name.Digest{}, fmt.Errorf("push %s: %w; log in with: docker login %s", tag, err, tag.RegistryStr())
+	}
+	return tag.Digest(digest.String()), nil
 }

@@ -1,6 +1,7 @@
 package providertest
 
 import (
+	"cmp"
 	"fmt"
 	"os/exec"
 	"regexp"
@@ -134,10 +135,7 @@ func CompatibilityTable() string {
 	var table strings.Builder
 	table.WriteString("| | Terraform | OpenTofu |\n|---|---|---|\n")
 	since := func(version string) string {
-		if version == "" {
-			return "no"
-		}
-		return version
+		return cmp.Or(version, "no")
 	}
 	for _, feature := range Features {
 		fmt.Fprintf(&table, "| %s | %s | %s |\n", feature.Name, since(feature.Terraform), since(feature.OpenTofu))

@@ -2,6 +2,7 @@ package truth
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -134,9 +135,7 @@ func (d *drawing) crowd() {
 // nodeWith changes an existing node; more is its fields, in YAML.
 func nodeWith(name, more string) *unstructured.Unstructured {
 	object := objectOf("{apiVersion: v1, kind: Node, metadata: {name: %s}}", name)
-	for field, value := range yamlOf("%s", more).(map[string]any) {
-		object.Object[field] = value
-	}
+	maps.Copy(object.Object, yamlOf("%s", more).(map[string]any))
 	return object
 }
 

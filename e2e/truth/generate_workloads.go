@@ -2,6 +2,7 @@ package truth
 
 import (
 	"fmt"
+	"maps"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -92,9 +93,7 @@ func (d *drawing) pod(name, cpu, class, more string) *unstructured.Unstructured 
 	object := objectOf("{apiVersion: v1, kind: Pod, metadata: {name: %s}}", name)
 	spec := podOf(cpu, class)
 	if more != "" {
-		for field, value := range yamlOf("%s", more).(map[string]any) {
-			spec[field] = value
-		}
+		maps.Copy(spec, yamlOf("%s", more).(map[string]any))
 	}
 	object.Object["spec"] = spec
 	return object

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"time"
 
@@ -127,9 +128,7 @@ func furniture() []*unstructured.Unstructured {
 // newObject is an object with these fields besides its name.
 func newObject(apiVersion, kind, name string, fields map[string]any) *unstructured.Unstructured {
 	object := map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"name": name}}
-	for field, value := range fields {
-		object[field] = value
-	}
+	maps.Copy(object, fields)
 	return &unstructured.Unstructured{Object: object}
 }
 

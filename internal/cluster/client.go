@@ -8,6 +8,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,9 +50,7 @@ type Client struct {
 // New reads the files that the configuration names and makes a client. It sends no request; its error is ErrNoCluster
 // or a ConfigError.
 func New(config Config) (*Client, error) {
-	if config.FieldManager == "" {
-		config.FieldManager = DefaultFieldManager
-	}
+	config.FieldManager = cmp.Or(config.FieldManager, DefaultFieldManager)
 	restConfig, err := restConfig(config)
 	if errors.Is(err, ErrNoCluster) {
 		return nil, err

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -158,10 +159,7 @@ func (c *Client) rights(namespace string) (rules []rbacv1.PolicyRule, known bool
 	ctx, cancel := context.WithTimeout(context.Background(), rightsTimeout)
 	defer cancel()
 	// A review is always of a namespace; in one that nobody has there are the rights in the whole cluster alone.
-	in := namespace
-	if in == "" {
-		in = "no-such-namespace"
-	}
+	in := cmp.Or(namespace, "no-such-namespace")
 	review, err := c.kube.AuthorizationV1().SelfSubjectRulesReviews().Create(ctx,
 		&authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: in}}, metav1.CreateOptions{})
 	if err != nil || review.Status.Incomplete {

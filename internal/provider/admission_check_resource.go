@@ -42,15 +42,11 @@ func admissionCheckSchema(ctx context.Context) schema.Schema {
 			"A ClusterQueue with a check that is missing or not active is inactive. While a ClusterQueue has the check, it cannot be deleted.",
 		Attributes: kueueAttributes(ctx, "Name of the check, as in a ClusterQueue's `admission_checks_strategy`.", map[string]schema.Attribute{
 			"controller_name": requiredText("The controller that decides, such as `kueue.x-k8s.io/provisioning-request` or `kueue.x-k8s.io/multikueue`. Changing it replaces the check."),
-			"parameters": schema.SingleNestedAttribute{
-				MarkdownDescription: "Object with the controller's parameters for this check.",
-				Optional:            true,
-				Attributes: map[string]schema.Attribute{
-					"api_group": requiredText("API group of the object, such as `kueue.x-k8s.io`."),
-					"kind":      requiredText("Its kind, such as `ProvisioningRequestConfig`."),
-					"name":      requiredText("Its name."),
-				},
-			},
+			"parameters": optionalObject("Object with the controller's parameters for this check.", map[string]schema.Attribute{
+				"api_group": requiredText("API group of the object, such as `kueue.x-k8s.io`."),
+				"kind":      requiredText("Its kind, such as `ProvisioningRequestConfig`."),
+				"name":      requiredText("Its name."),
+			}),
 			"wait_for": waitForAttribute("when the check's controller runs and accepts its parameters."),
 		}),
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 )
 
@@ -25,30 +24,14 @@ func clusterQueueSchema(ctx context.Context) schema.Schema {
 			"cohort_name": nonEmptyText("Cohort of queues that can borrow unused quota from each other. An `elastic_cohort` is not required: all queues that name the same cohort belong to it. " +
 				"If not set, the queue neither borrows nor lends."),
 			"queueing_strategy": wordAttribute("Both strategies order workloads by priority and then by age. `BestEffortFIFO` (default): workloads behind one that does not fit may be admitted. `StrictFIFO`: they wait for it.", kueue.BestEffortFIFO),
-			"namespace_selector": schema.SingleNestedAttribute{
-				MarkdownDescription: "Namespaces whose workloads may use the queue: `{}` for all. If not set, no namespace may use it.",
-				Optional:            true,
-				Attributes: map[string]schema.Attribute{
-					"match_labels": schema.MapAttribute{
-						MarkdownDescription: "Labels of the namespace, such as `{ \"kubernetes.io/metadata.name\" = \"team-a\" }`.",
-						ElementType:         types.StringType,
-						Optional:            true,
-					},
-					"match_expressions": schema.ListNestedAttribute{
-						MarkdownDescription: "Requirements that the namespace's labels must meet; all of them apply.",
-						Optional:            true,
-						NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-							"key":      requiredText("Key of a label."),
-							"operator": requiredText("`In`, `NotIn`, `Exists` or `DoesNotExist`."),
-							"values": schema.ListAttribute{
-								MarkdownDescription: "Values, with `In` and `NotIn`.",
-								ElementType:         types.StringType,
-								Optional:            true,
-							},
-						}},
-					},
-				},
-			},
+			"namespace_selector": optionalObject("Namespaces whose workloads may use the queue: `{}` for all. If not set, no namespace may use it.", map[string]schema.Attribute{
+				"match_labels": optionalTextMap("Labels of the namespace, such as `{ \"kubernetes.io/metadata.name\" = \"team-a\" }`."),
+				"match_expressions": optionalObjects("Requirements that the namespace's labels must meet; all of them apply.", map[string]schema.Attribute{
+					"key":      requiredText("Key of a label."),
+					"operator": requiredText("`In`, `NotIn`, `Exists` or `DoesNotExist`."),
+					"values":   optionalTexts("Values, with `In` and `NotIn`."),
+				}),
+			}),
 			"preemption": defaultedAttribute(ctx, "Which workloads are evicted for a pending workload. Evicted workloads are queued again and keep their age.", map[string]schema.Attribute{
 				"within_cluster_queue": wordAttribute("Which workloads in this queue may be preempted. `Never` (default): none, regardless of priority. `LowerPriority`: workloads of lower priority. "+
 					"`LowerOrNewerEqualPriority`: also newer workloads of the same priority.", kueue.PreemptionPolicyNever),
@@ -56,46 +39,27 @@ func clusterQueueSchema(ctx context.Context) schema.Schema {
 					"or `Any` (all, regardless of priority).", kueue.PreemptionPolicyNever),
 				"borrow_within_cohort": defaultedAttribute(ctx, "Which workloads in other queues of the cohort may be preempted for a workload that has to borrow. Cannot be combined with fair sharing.", map[string]schema.Attribute{
 					"policy": wordAttribute("`Never` (default), or `LowerPriority`, which needs `reclaim_within_cohort` other than `Never`.", kueue.BorrowWithinCohortPolicyNever),
-					"max_priority_threshold": schema.Int64Attribute{
-						MarkdownDescription: "Only workloads of at most this priority are evicted; if not set, all workloads of lower priority.",
-						Optional:            true,
-						Validators:          int32Validators(),
-					},
+					"max_priority_threshold": optionalInteger("Only workloads of at most this priority are evicted; if not set, all workloads of lower priority.",
+						int32Validators()...),
 				}),
 			}),
 			"flavor_fungibility": defaultedAttribute(ctx, "Whether the next flavor is tried before a workload borrows or preempts in this one.", map[string]schema.Attribute{
 				"when_can_borrow":  wordAttribute("`MayStopSearch` (default): use a flavor in which the workload fits by borrowing. `TryNextFlavor`: try the next flavor first.", kueue.MayStopSearch),
 				"when_can_preempt": wordAttribute("`TryNextFlavor` (default): try the next flavor before evicting workloads. `MayStopSearch`: use a flavor in which the workload fits by preemption.", kueue.TryNextFlavor),
-				"preference": textAttribute("If every flavor needs borrowing or preemption: `BorrowingOverPreemption` (default) or `PreemptionOverBorrowing`. " +
+				"preference": optionalText("If every flavor needs borrowing or preemption: `BorrowingOverPreemption` (default) or `PreemptionOverBorrowing`. " +
 					"Only if `when_can_borrow` and `when_can_preempt` are both `TryNextFlavor`."),
 			}),
-			"admission_checks_strategy": schema.SingleNestedAttribute{
-				MarkdownDescription: "Checks that a workload must pass after quota is reserved and before it runs.",
-				Optional:            true,
-				Attributes: map[string]schema.Attribute{
-					"admission_checks": schema.ListNestedAttribute{
-						MarkdownDescription: "The checks; each name may occur once.",
-						Required:            true,
-						NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-							"name": requiredText("Name of an AdmissionCheck: refer to `elastic_admission_check.NAME.name`."),
-							"on_flavors": schema.ListAttribute{
-								MarkdownDescription: "Flavors of this queue that need the check; all if not set.",
-								ElementType:         types.StringType,
-								Optional:            true,
-							},
-						}},
-					},
-				},
-			},
+			"admission_checks_strategy": optionalObject("Checks that a workload must pass after quota is reserved and before it runs.", map[string]schema.Attribute{
+				"admission_checks": requiredObjects("The checks; each name may occur once.", map[string]schema.Attribute{
+					"name":       requiredText("Name of an AdmissionCheck: refer to `elastic_admission_check.NAME.name`."),
+					"on_flavors": optionalTexts("Flavors of this queue that need the check; all if not set."),
+				}),
+			}),
 			"stop_policy":  stopPolicyAttribute("queue"),
 			"fair_sharing": fairSharingAttribute("this queue among those of its cohort"),
-			"admission_scope": schema.SingleNestedAttribute{
-				MarkdownDescription: "Whether the usage of LocalQueues determines the order of admission; it has an effect only if admission fair sharing is enabled in Kueue's configuration.",
-				Optional:            true,
-				Attributes: map[string]schema.Attribute{
-					"admission_mode": requiredText("`UsageBasedAdmissionFairSharing` or `NoAdmissionFairSharing`."),
-				},
-			},
+			"admission_scope": optionalObject("Whether the usage of LocalQueues determines the order of admission; it has an effect only if admission fair sharing is enabled in Kueue's configuration.", map[string]schema.Attribute{
+				"admission_mode": requiredText("`UsageBasedAdmissionFairSharing` or `NoAdmissionFairSharing`."),
+			}),
 			"wait_for": waitForAttribute("when the flavors and checks exist and the queue is not stopped."),
 		}),
 	}

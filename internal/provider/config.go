@@ -59,68 +59,31 @@ type execModel struct {
 func configAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		// The cluster and the credentials.
-		"host": schema.StringAttribute{
-			MarkdownDescription: "Address of the API server, such as `https://203.0.113.7:6443`. Environment: `KUBE_HOST`.",
-			Optional:            true,
-		},
+		"host": settingText("Address of the API server, such as `https://203.0.113.7:6443`. Environment: `KUBE_HOST`."),
 		"token": schema.StringAttribute{
 			MarkdownDescription: "Bearer token. Environment: `KUBE_TOKEN`.",
 			Optional:            true,
 			Sensitive:           true,
 		},
-		"cluster_ca_certificate": schema.StringAttribute{
-			MarkdownDescription: "CA certificates (PEM) with which the API server's certificate is verified. Environment: `KUBE_CLUSTER_CA_CERT_DATA`.",
-			Optional:            true,
-		},
-		"client_certificate": schema.StringAttribute{
-			MarkdownDescription: "Client certificate (PEM); needs `client_key`. Environment: `KUBE_CLIENT_CERT_DATA`.",
-			Optional:            true,
-		},
+		"cluster_ca_certificate": settingText("CA certificates (PEM) with which the API server's certificate is verified. Environment: `KUBE_CLUSTER_CA_CERT_DATA`."),
+		"client_certificate":     settingText("Client certificate (PEM); needs `client_key`. Environment: `KUBE_CLIENT_CERT_DATA`."),
 		"client_key": schema.StringAttribute{
 			MarkdownDescription: "Key (PEM) of `client_certificate`. Environment: `KUBE_CLIENT_KEY_DATA`.",
 			Optional:            true,
 			Sensitive:           true,
 		},
-		"insecure": schema.BoolAttribute{
-			MarkdownDescription: "Do not verify the API server's certificate; cannot be combined with `cluster_ca_certificate`. Environment: `KUBE_INSECURE`.",
-			Optional:            true,
-		},
-		"tls_server_name": schema.StringAttribute{
-			MarkdownDescription: "Server name to verify in the API server's certificate, if it differs from the host's. Environment: `KUBE_TLS_SERVER_NAME`.",
-			Optional:            true,
-		},
-		"proxy_url": schema.StringAttribute{
-			MarkdownDescription: "Proxy (http, https or socks5) for all requests. Environment: `KUBE_PROXY_URL`.",
-			Optional:            true,
-		},
+		"insecure":        settingFlag("Do not verify the API server's certificate; cannot be combined with `cluster_ca_certificate`. Environment: `KUBE_INSECURE`."),
+		"tls_server_name": settingText("Server name to verify in the API server's certificate, if it differs from the host's. Environment: `KUBE_TLS_SERVER_NAME`."),
+		"proxy_url":       settingText("Proxy (http, https or socks5) for all requests. Environment: `KUBE_PROXY_URL`."),
 
 		// From a kubeconfig.
-		"config_path": schema.StringAttribute{
-			MarkdownDescription: "Path of a kubeconfig file. Without it, no file is read. Environment: `KUBE_CONFIG_PATH`.",
-			Optional:            true,
-		},
-		"config_paths": schema.ListAttribute{
-			MarkdownDescription: "Paths of several kubeconfig files, merged as kubectl does. Environment: `KUBE_CONFIG_PATHS`, separated as in `PATH`.",
-			ElementType:         types.StringType,
-			Optional:            true,
-		},
-		"config_context": schema.StringAttribute{
-			MarkdownDescription: "Context to use instead of the kubeconfig's current one. Environment: `KUBE_CTX`.",
-			Optional:            true,
-		},
-		"config_context_cluster": schema.StringAttribute{
-			MarkdownDescription: "Cluster to use instead of the context's. Environment: `KUBE_CTX_CLUSTER`.",
-			Optional:            true,
-		},
-		"config_context_auth_info": schema.StringAttribute{
-			MarkdownDescription: "User to use instead of the context's. Environment: `KUBE_CTX_AUTH_INFO`.",
-			Optional:            true,
-		},
-		"exec": execAttribute(),
-		"in_cluster": schema.BoolAttribute{
-			MarkdownDescription: "Use the service account of the pod in which Terraform runs.",
-			Optional:            true,
-		},
+		"config_path":              settingText("Path of a kubeconfig file. Without it, no file is read. Environment: `KUBE_CONFIG_PATH`."),
+		"config_paths":             settingTexts("Paths of several kubeconfig files, merged as kubectl does. Environment: `KUBE_CONFIG_PATHS`, separated as in `PATH`."),
+		"config_context":           settingText("Context to use instead of the kubeconfig's current one. Environment: `KUBE_CTX`."),
+		"config_context_cluster":   settingText("Cluster to use instead of the context's. Environment: `KUBE_CTX_CLUSTER`."),
+		"config_context_auth_info": settingText("User to use instead of the context's. Environment: `KUBE_CTX_AUTH_INFO`."),
+		"exec":                     execAttribute(),
+		"in_cluster":               settingFlag("Use the service account of the pod in which Terraform runs."),
 
 		// How to talk to it.
 		"qps": schema.Float64Attribute{
@@ -135,44 +98,36 @@ func configAttributes() map[string]schema.Attribute {
 			Optional:            true,
 			Validators:          []validator.Int64{int64validator.Between(minBurst, maxBurst)},
 		},
-		"field_manager": schema.StringAttribute{
-			MarkdownDescription: "Name under which fields are owned in server-side apply; `terraform-provider-elastic` by default. If it is changed, the old name still owns the fields that it wrote.",
-			Optional:            true,
-			Validators:          []validator.String{stringvalidator.LengthBetween(1, maxFieldManagerLength)},
-		},
-		"force_conflicts": schema.BoolAttribute{
-			MarkdownDescription: "Whether an apply overwrites fields that other field managers have changed since the plan. By default (`false`) the apply fails with " +
-				"an error that lists these fields. Changes from before the plan are always reset: the plan shows them, with the client that made them.",
-			Optional: true,
-		},
-		"expected_cluster_uid": schema.StringAttribute{
-			MarkdownDescription: "UID of the namespace `kube-system` (`kubectl get namespace kube-system -o jsonpath={.metadata.uid}`). If the cluster has another UID, the provider neither reads nor writes anything.",
-			Optional:            true,
-		},
-		"show_pod_logs": schema.BoolAttribute{
-			MarkdownDescription: "Show the last lines of a failed pod's log in errors and warnings. True by default; with false, Terraform's output does not contain the output of jobs, " +
-				"which CI systems keep. The messages in the job's status are not affected. Control characters are always removed.",
-			Optional: true,
-		},
+		"field_manager": settingText("Name under which fields are owned in server-side apply; `terraform-provider-elastic` by default. If it is changed, the old name still owns the fields that it wrote.",
+			stringvalidator.LengthBetween(1, maxFieldManagerLength)),
+		"force_conflicts": settingFlag("Whether an apply overwrites fields that other field managers have changed since the plan. By default (`false`) the apply fails with " +
+			"an error that lists these fields. Changes from before the plan are always reset: the plan shows them, with the client that made them."),
+		"expected_cluster_uid": settingText("UID of the namespace `kube-system` (`kubectl get namespace kube-system -o jsonpath={.metadata.uid}`). If the cluster has another UID, the provider neither reads nor writes anything."),
+		"show_pod_logs": settingFlag("Show the last lines of a failed pod's log in errors and warnings. True by default; with false, Terraform's output does not contain the output of jobs, " +
+			"which CI systems keep. The messages in the job's status are not affected. Control characters are always removed."),
 
 		// Forecasts in plans.
-		"forecast": schema.StringAttribute{
-			MarkdownDescription: "Forecasts of plans for new jobs and tasks: whether a job fits, its position in its queue, and which pods it evicts. `warn` (default) adds a warning, " +
-				"and never fails a plan; `error` fails the plan if another job's pod or workload would be evicted, if a pod can never run, or if the outcome or the evictions are not certain; " +
-				"`off` makes no forecasts. See the guide \"Will my job preempt other pods?\".",
-			Optional:   true,
-			Validators: []validator.String{stringvalidator.OneOf(forecastOff, forecastWarn, forecastError)},
-		},
-		"forecast_accepted_reasons": schema.ListAttribute{
-			MarkdownDescription: "Codes of reasons for which the outcome or the evictions may be uncertain with `forecast = \"error\"`, such as `too-many-choices`. None by default. The guide \"Will my job preempt other pods?\" lists the codes.",
-			ElementType:         types.StringType,
-			Optional:            true,
-		},
-		"forecast_timeout": schema.StringAttribute{
-			MarkdownDescription: "Time limit for all forecasts of a plan together, for reading the cluster and for computing; `10s` by default. A forecast that runs out of time says which of its claims are uncertain.",
-			Optional:            true,
-		},
+		"forecast": settingText("Forecasts of plans for new jobs and tasks: whether a job fits, its position in its queue, and which pods it evicts. `warn` (default) adds a warning, "+
+			"and never fails a plan; `error` fails the plan if another job's pod or workload would be evicted, if a pod can never run, or if the outcome or the evictions are not certain; "+
+			"`off` makes no forecasts. See the guide \"Will my job preempt other pods?\".",
+			stringvalidator.OneOf(forecastOff, forecastWarn, forecastError)),
+		"forecast_accepted_reasons": settingTexts("Codes of reasons for which the outcome or the evictions may be uncertain with `forecast = \"error\"`, such as `too-many-choices`. None by default. The guide \"Will my job preempt other pods?\" lists the codes."),
+		"forecast_timeout":          settingText("Time limit for all forecasts of a plan together, for reading the cluster and for computing; `10s` by default. A forecast that runs out of time says which of its claims are uncertain."),
 	}
+}
+
+// The attributes of the provider, all of which are optional.
+
+func settingText(description string, rules ...validator.String) schema.StringAttribute {
+	return schema.StringAttribute{MarkdownDescription: description, Optional: true, Validators: rules}
+}
+
+func settingTexts(description string, rules ...validator.List) schema.ListAttribute {
+	return schema.ListAttribute{MarkdownDescription: description, ElementType: types.StringType, Optional: true, Validators: rules}
+}
+
+func settingFlag(description string) schema.BoolAttribute {
+	return schema.BoolAttribute{MarkdownDescription: description, Optional: true}
 }
 
 func execAttribute() schema.Attribute {
@@ -191,11 +146,7 @@ func execAttribute() schema.Attribute {
 				Required:            true,
 				Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
 			},
-			"args": schema.ListAttribute{
-				MarkdownDescription: "Arguments of the program.",
-				ElementType:         types.StringType,
-				Optional:            true,
-			},
+			"args": settingTexts("Arguments of the program."),
 			"env": schema.MapAttribute{
 				MarkdownDescription: "Environment variables of the program, in addition to Terraform's.",
 				ElementType:         types.StringType,

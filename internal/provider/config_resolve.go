@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/pem"
@@ -65,9 +66,7 @@ func resolve(ctx context.Context, model configModel, env Environment) (cluster.C
 		ExpectedClusterUID: r.text("expected_cluster_uid", model.ExpectedClusterUID, ""),
 		HidePodLogs:        r.known("show_pod_logs", model.ShowPodLogs) && !model.ShowPodLogs.IsNull() && !model.ShowPodLogs.ValueBool(),
 	}
-	if config.FieldManager == "" {
-		config.FieldManager = cluster.DefaultFieldManager
-	}
+	config.FieldManager = cmp.Or(config.FieldManager, cluster.DefaultFieldManager)
 	r.limits(&config, model)
 	r.check(config, model)
 	return config, r.unknown, r.diags

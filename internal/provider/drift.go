@@ -8,7 +8,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
-	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/cluster"
@@ -52,7 +51,7 @@ func observationOf(client *cluster.Client, object metav1.Object, state values, a
 		}
 	}
 	for name, entries := range map[string]map[string]string{"labels": object.GetLabels(), "annotations": object.GetAnnotations()} {
-		managed := textsIn(state[name])
+		managed := drift.Entries(state[name])
 		for key, value := range entries {
 			if _, ok := managed[key]; !ok {
 				o.Others[path.Root(name).AtMapKey(key).String()] = drift.Digest(value)
@@ -60,15 +59,6 @@ func observationOf(client *cluster.Client, object metav1.Object, state values, a
 		}
 	}
 	return o, err
-}
-
-// textsIn are the entries of a map; none of a null or unknown one.
-func textsIn(value tftypes.Value) map[string]tftypes.Value {
-	entries := map[string]tftypes.Value{}
-	if value.Type() != nil && !value.IsNull() && value.IsKnown() {
-		_ = value.As(&entries) // a map, as the schema has it
-	}
-	return entries
 }
 
 // warnOfDrift names the planned changes that set back what others have written.

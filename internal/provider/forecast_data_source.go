@@ -51,13 +51,13 @@ func (d *forecastData) Schema(_ context.Context, _ datasource.SchemaRequest, res
 				Optional:            true,
 				Validators:          []validator.String{stringvalidator.LengthBetween(1, 253), stringvalidator.AlsoRequires(path.MatchRoot("pods"))},
 			},
-			"namespace": schema.StringAttribute{MarkdownDescription: "Namespace of the job; `default` by default.", Optional: true, Validators: []validator.String{namespaceName{}}},
+			"namespace": schema.StringAttribute{MarkdownDescription: "Namespace of the job; `default` by default.", Optional: true, Validators: []validator.String{namespaceName}},
 			"queue": schema.SingleNestedAttribute{
 				MarkdownDescription: "Kueue's queue for the pods: the minimum pods are queued together, and each further pod separately. Without it, the pods are not queued.",
 				Optional:            true,
 				Attributes: map[string]schema.Attribute{
-					"name":                    schema.StringAttribute{MarkdownDescription: "LocalQueue in the job's namespace.", Required: true, Validators: []validator.String{subdomain{}}},
-					"workload_priority_class": schema.StringAttribute{MarkdownDescription: "WorkloadPriorityClass in the queue; the priority of the pods by default.", Optional: true, Validators: []validator.String{subdomain{}}},
+					"name":                    schema.StringAttribute{MarkdownDescription: "LocalQueue in the job's namespace.", Required: true, Validators: []validator.String{subdomain}},
+					"workload_priority_class": schema.StringAttribute{MarkdownDescription: "WorkloadPriorityClass in the queue; the priority of the pods by default.", Optional: true, Validators: []validator.String{subdomain}},
 				},
 			},
 			"pods": schema.ListNestedAttribute{
@@ -157,7 +157,7 @@ func evictedAttributes() map[string]schema.Attribute {
 
 func forecastPodAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"name": schema.StringAttribute{MarkdownDescription: "Name of the pods in the results: `worker`.", Required: true, Validators: []validator.String{subdomain{}}},
+		"name": schema.StringAttribute{MarkdownDescription: "Name of the pods in the results: `worker`.", Required: true, Validators: []validator.String{subdomain}},
 		"count": schema.Int64Attribute{
 			CustomType:          numeric.Int64{},
 			MarkdownDescription: "Number of pods; 1 by default.",
@@ -176,7 +176,7 @@ func forecastPodAttributes() map[string]schema.Attribute {
 			ElementType:         quantity.Type{},
 			Required:            true,
 		},
-		"priority_class_name": schema.StringAttribute{MarkdownDescription: "PriorityClass of the pods; the cluster's default if not set.", Optional: true, Validators: []validator.String{subdomain{}}},
+		"priority_class_name": schema.StringAttribute{MarkdownDescription: "PriorityClass of the pods; the cluster's default if not set.", Optional: true, Validators: []validator.String{subdomain}},
 		"labels":              schema.MapAttribute{MarkdownDescription: "Labels of the pods, which PodDisruptionBudgets and affinities of other pods select.", ElementType: types.StringType, Optional: true, Validators: []validator.Map{labels{}}},
 		"node_selector":       schema.MapAttribute{MarkdownDescription: "Labels that a node must have.", ElementType: types.StringType, Optional: true, Validators: []validator.Map{labels{}}},
 		"tolerations": schema.ListNestedAttribute{

@@ -95,20 +95,16 @@ func (p namePrefix) ValidateString(ctx context.Context, req validator.StringRequ
 }
 
 // taskName is the rule for names of tasks, as the task itself has it.
-type taskName struct{}
+var taskName = ownName(invalidTask, fmt.Sprintf("a DNS label of at most %d characters", task.MaxNameLength), task.NameProblem)
 
-func (taskName) Description(context.Context) string {
-	return fmt.Sprintf("a DNS label of at most %d characters", task.MaxNameLength)
-}
-func (v taskName) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
-
-func (taskName) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
-	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
-		return
-	}
-	if problem := task.NameProblem(req.ConfigValue.ValueString()); problem != "" {
-		resp.Diagnostics.AddAttributeError(req.Path, invalidTask, "name "+problem+".")
-	}
+// ownName is a rule for the name of a job, of which problem finds what is wrong.
+func ownName(title, words string, problem func(name string) string) textRule {
+	return textRule{words, func(_ path.Path, name string) (string, string) {
+		if found := problem(name); found != "" {
+			return title, "name " + found + "."
+		}
+		return "", ""
+	}}
 }
 
 // settledNames is a plan with its name decided: the configured one; that of the existing object while it begins with

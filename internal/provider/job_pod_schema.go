@@ -18,7 +18,7 @@ import (
 
 // activeDeadlineAttribute is how long a Job may be active; the description names the start of that time.
 func activeDeadlineAttribute(description string) schema.Attribute {
-	return schema.Int64Attribute{MarkdownDescription: description, Optional: true, Validators: []validator.Int64{int64validator.AtLeast(1)}}
+	return optionalInteger(description, int64validator.AtLeast(1))
 }
 
 // resourcesAttribute is a container's requests and limits.
@@ -31,24 +31,17 @@ func resourcesAttribute(description string) schema.Attribute {
 			Validators:          []validator.Map{mapvalidator.ValueStringsAre(quantity.NotNegative())},
 		}
 	}
-	return schema.SingleNestedAttribute{
-		MarkdownDescription: description,
-		Optional:            true,
-		Attributes: map[string]schema.Attribute{
-			"requests": amounts("Requests by resource, which the scheduler reserves for the container: `{ cpu = \"1\", memory = \"4Gi\" }`."),
-			"limits":   amounts("Limits by resource."),
-		},
-	}
+	return optionalObject(description, map[string]schema.Attribute{
+		"requests": amounts("Requests by resource, which the scheduler reserves for the container: `{ cpu = \"1\", memory = \"4Gi\" }`."),
+		"limits":   amounts("Limits by resource."),
+	})
 }
 
 // securityContextAttribute is the identity and the rights of a pod's processes, of which the API keeps a part at the
 // pod and a part at each container. The description ends with the default.
 func securityContextAttribute(otherwise string) schema.SingleNestedAttribute {
 	id := func(description string) schema.Attribute {
-		return schema.Int64Attribute{MarkdownDescription: description, Optional: true, Validators: []validator.Int64{int64validator.Between(0, math.MaxInt32)}}
-	}
-	flag := func(description string) schema.Attribute {
-		return schema.BoolAttribute{MarkdownDescription: description, Optional: true}
+		return optionalInteger(description, int64validator.Between(0, math.MaxInt32))
 	}
 	capabilities := func(description string) schema.Attribute {
 		return schema.SetAttribute{
@@ -58,76 +51,48 @@ func securityContextAttribute(otherwise string) schema.SingleNestedAttribute {
 			Validators:          []validator.Set{setvalidator.SizeAtLeast(1)},
 		}
 	}
-	return schema.SingleNestedAttribute{
-		MarkdownDescription: "User, group and privileges of the processes in the pod and in all its containers, including `init_containers`. " + otherwise,
-		Optional:            true,
-		Attributes: map[string]schema.Attribute{
-			"run_as_user":     id("User ID of the processes."),
-			"run_as_group":    id("Group ID of the processes."),
-			"run_as_non_root": flag("Whether the kubelet refuses to start a container as root."),
-			"fs_group":        id("Group that owns the files of the pod's volumes; the processes belong to it."),
-			"supplemental_groups": schema.SetAttribute{
-				MarkdownDescription: "Additional groups that the processes belong to.",
-				ElementType:         types.Int64Type,
-				Optional:            true,
-				Validators:          []validator.Set{setvalidator.SizeAtLeast(1), setvalidator.ValueInt64sAre(int64validator.Between(0, math.MaxInt32))},
-			},
-			"seccomp_profile": schema.SingleNestedAttribute{
-				MarkdownDescription: "Which system calls the processes may make.",
-				Optional:            true,
-				Attributes: map[string]schema.Attribute{
-					"type": schema.StringAttribute{
-						MarkdownDescription: "`RuntimeDefault` (the container runtime's profile), `Unconfined` (all system calls) or `Localhost` (a profile file on the node).",
-						Required:            true,
-						Validators: []validator.String{stringvalidator.OneOf(string(corev1.SeccompProfileTypeRuntimeDefault),
-							string(corev1.SeccompProfileTypeUnconfined), string(corev1.SeccompProfileTypeLocalhost))},
-					},
-					"localhost_profile": nonEmptyText("With `Localhost`: the file, relative to the kubelet's directory of seccomp profiles."),
-				},
-			},
-			"read_only_root_filesystem":  flag("Whether the containers' root file systems are read-only."),
-			"allow_privilege_escalation": flag("Whether a process may gain more privileges than its parent."),
-			"capabilities": schema.SingleNestedAttribute{
-				MarkdownDescription: "Linux capabilities, without `CAP_`: `{ add = [\"IPC_LOCK\"] }`.",
-				Optional:            true,
-				Attributes: map[string]schema.Attribute{
-					"add":  capabilities("Capabilities that the containers get."),
-					"drop": capabilities("Capabilities that the containers do not get; `ALL` means all capabilities that are not in `add`."),
-				},
-			},
+	return optionalObject("User, group and privileges of the processes in the pod and in all its containers, including `init_containers`. "+otherwise, map[string]schema.Attribute{
+		"run_as_user":     id("User ID of the processes."),
+		"run_as_group":    id("Group ID of the processes."),
+		"run_as_non_root": optionalFlag("Whether the kubelet refuses to start a container as root."),
+		"fs_group":        id("Group that owns the files of the pod's volumes; the processes belong to it."),
+		"supplemental_groups": schema.SetAttribute{
+			MarkdownDescription: "Additional groups that the processes belong to.",
+			ElementType:         types.Int64Type,
+			Optional:            true,
+			Validators:          []validator.Set{setvalidator.SizeAtLeast(1), setvalidator.ValueInt64sAre(int64validator.Between(0, math.MaxInt32))},
 		},
-	}
+		"seccomp_profile": optionalObject("Which system calls the processes may make.", map[string]schema.Attribute{
+			"type": requiredText("`RuntimeDefault` (the container runtime's profile), `Unconfined` (all system calls) or `Localhost` (a profile file on the node).",
+				stringvalidator.OneOf(string(corev1.SeccompProfileTypeRuntimeDefault), string(corev1.SeccompProfileTypeUnconfined), string(corev1.SeccompProfileTypeLocalhost))),
+			"localhost_profile": nonEmptyText("With `Localhost`: the file, relative to the kubelet's directory of seccomp profiles."),
+		}),
+		"read_only_root_filesystem":  optionalFlag("Whether the containers' root file systems are read-only."),
+		"allow_privilege_escalation": optionalFlag("Whether a process may gain more privileges than its parent."),
+		"capabilities": optionalObject("Linux capabilities, without `CAP_`: `{ add = [\"IPC_LOCK\"] }`.", map[string]schema.Attribute{
+			"add":  capabilities("Capabilities that the containers get."),
+			"drop": capabilities("Capabilities that the containers do not get; `ALL` means all capabilities that are not in `add`."),
+		}),
+	})
 }
 
 // initContainersAttribute are the containers that run in each pod before its own; beside names that one.
 func initContainersAttribute(beside string) schema.Attribute {
 	words := func(description string) schema.Attribute {
-		return schema.ListAttribute{MarkdownDescription: description, ElementType: types.StringType, Optional: true, Validators: []validator.List{listvalidator.SizeAtLeast(1)}}
+		return optionalTexts(description, listvalidator.SizeAtLeast(1))
 	}
-	return schema.ListNestedAttribute{
-		MarkdownDescription: "Containers that run to completion, one after the other, before " + beside + ", for example to fetch data into a volume. If one fails, the pod fails.",
-		Optional:            true,
-		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-			"name":    schema.StringAttribute{MarkdownDescription: "Name of the container in the pod.", Required: true},
-			"image":   nonEmptyText("Image of the container; by default the image of " + beside + "."),
-			"command": words("Entrypoint of the container, instead of the image's: `[\"sh\", \"-c\"]`."),
-			"args":    words("Arguments, instead of the image's."),
-			"env": schema.MapAttribute{
-				MarkdownDescription: "Environment variables of the container. The value is stored in the state in plain text: do not use it for secrets.",
-				ElementType:         types.StringType,
-				Optional:            true,
-			},
-			"volume_mounts": schema.ListNestedAttribute{
-				MarkdownDescription: "Volumes from `volumes` that the container mounts.",
-				Optional:            true,
-				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"name":       schema.StringAttribute{MarkdownDescription: "Name of a volume in `volumes`.", Required: true},
-					"mount_path": schema.StringAttribute{MarkdownDescription: "Path in the container at which the volume is mounted.", Required: true},
-					"sub_path":   nonEmptyText("Directory or file in the volume to mount, instead of the whole volume."),
-					"read_only":  schema.BoolAttribute{MarkdownDescription: "Whether the volume is mounted read-only; false by default.", Optional: true},
-				}},
-			},
-			"resources": resourcesAttribute("Requests and limits of the container; by default the CPU and memory of " + beside + ", which does not increase the pod's total request."),
-		}},
-	}
+	return optionalObjects("Containers that run to completion, one after the other, before "+beside+", for example to fetch data into a volume. If one fails, the pod fails.", map[string]schema.Attribute{
+		"name":    requiredText("Name of the container in the pod."),
+		"image":   nonEmptyText("Image of the container; by default the image of " + beside + "."),
+		"command": words("Entrypoint of the container, instead of the image's: `[\"sh\", \"-c\"]`."),
+		"args":    words("Arguments, instead of the image's."),
+		"env":     optionalTextMap("Environment variables of the container. The value is stored in the state in plain text: do not use it for secrets."),
+		"volume_mounts": optionalObjects("Volumes from `volumes` that the container mounts.", map[string]schema.Attribute{
+			"name":       requiredText("Name of a volume in `volumes`."),
+			"mount_path": requiredText("Path in the container at which the volume is mounted."),
+			"sub_path":   nonEmptyText("Directory or file in the volume to mount, instead of the whole volume."),
+			"read_only":  optionalFlag("Whether the volume is mounted read-only; false by default."),
+		}),
+		"resources": resourcesAttribute("Requests and limits of the container; by default the CPU and memory of " + beside + ", which does not increase the pod's total request."),
+	})
 }

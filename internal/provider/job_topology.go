@@ -11,25 +11,15 @@ import (
 // topologyAttribute describes the request for `pods`, of which an attribute counts how many there are. Rules that
 // concern several attributes are the job's.
 func topologyAttribute(description, pods, counted string) schema.SingleNestedAttribute {
-	return schema.SingleNestedAttribute{
-		MarkdownDescription: description + " Needs `queue.name`, and a queue with a flavor whose `topology_name` is a Topology with these levels. " +
-			"Set one of `required`, `preferred` and `unconstrained`, or slices; `required` and `preferred` may be combined with slices. Changing it replaces the job.",
-		Optional: true,
-		Attributes: map[string]schema.Attribute{
-			"required": nonEmptyText("Level of the Topology, as the key of its node label, such as `cloud.provider.com/topology-rack`: all " + pods + " run in one domain of this level. " +
-				"Until a domain has enough free capacity, the job waits."),
-			"preferred": nonEmptyText("The same as a preference: if no domain of this level has enough free capacity, Kueue tries the next wider level, and finally distributes the pods over several domains."),
-			"unconstrained": schema.BoolAttribute{
-				MarkdownDescription: "Whether the pods may run on any nodes; false by default. Kueue then admits them only if nodes have enough free capacity, in addition to quota.",
-				Optional:            true,
-			},
-			"slice_size": schema.Int64Attribute{
-				MarkdownDescription: "Number of pods in a slice, in the order of their numbers; `" + counted + "` must be a multiple of it. Needs `slice_required`.",
-				Optional:            true,
-			},
-			"slice_required": nonEmptyText("Level of the Topology: each slice runs in one domain of this level. Needs `slice_size`. It is the level of `required` or `preferred`, or a narrower one."),
-		},
-	}
+	return optionalObject(description+" Needs `queue.name`, and a queue with a flavor whose `topology_name` is a Topology with these levels. "+
+		"Set one of `required`, `preferred` and `unconstrained`, or slices; `required` and `preferred` may be combined with slices. Changing it replaces the job.", map[string]schema.Attribute{
+		"required": nonEmptyText("Level of the Topology, as the key of its node label, such as `cloud.provider.com/topology-rack`: all " + pods + " run in one domain of this level. " +
+			"Until a domain has enough free capacity, the job waits."),
+		"preferred":      nonEmptyText("The same as a preference: if no domain of this level has enough free capacity, Kueue tries the next wider level, and finally distributes the pods over several domains."),
+		"unconstrained":  optionalFlag("Whether the pods may run on any nodes; false by default. Kueue then admits them only if nodes have enough free capacity, in addition to quota."),
+		"slice_size":     optionalInteger("Number of pods in a slice, in the order of their numbers; `" + counted + "` must be a multiple of it. Needs `slice_required`."),
+		"slice_required": nonEmptyText("Level of the Topology: each slice runs in one domain of this level. Needs `slice_size`. It is the level of `required` or `preferred`, or a narrower one."),
+	})
 }
 
 // checkTopologyQueue refuses a topology of a training job without a queue, whose definition has no place for it.

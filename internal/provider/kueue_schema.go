@@ -18,7 +18,7 @@ import (
 // kueueAttributes are the attributes of one of Kueue's kinds: its own, and those that all kinds share. If package
 // validation checks the allowed words of an attribute, the schema does not, so that a mistake is reported once.
 func kueueAttributes(ctx context.Context, nameDescription string, own map[string]schema.Attribute) map[string]schema.Attribute {
-	own["name"], own["generate_name"] = nameAttributes("object", nameDescription, subdomain{})
+	own["name"], own["generate_name"] = nameAttributes("object", nameDescription, subdomain)
 	own["labels"] = labelsAttribute()
 	own["annotations"] = annotationsAttribute()
 	own["uid"] = uidAttribute()
@@ -28,42 +28,19 @@ func kueueAttributes(ctx context.Context, nameDescription string, own map[string
 
 // waitForAttribute is for kinds whose controller reports the condition Active.
 func waitForAttribute(when string) schema.StringAttribute {
-	return schema.StringAttribute{
-		MarkdownDescription: "When create and update are complete: `created` (default): the API server has stored the object; `active`: Kueue has set the condition `Active`, which it sets " + when +
-			" If the wait times out, apply prints a warning with the condition's reason, never an error. The wait is limited by `timeouts`, and by 20 s if Kueue does not run.",
-		Optional:   true,
-		Computed:   true,
-		Default:    stringdefault.StaticString(waitForCreated),
-		Validators: []validator.String{stringvalidator.OneOf(waitForCreated, waitForActive)},
-	}
+	return textOr("When create and update are complete: `created` (default): the API server has stored the object; `active`: Kueue has set the condition `Active`, which it sets "+when+
+		" If the wait times out, apply prints a warning with the condition's reason, never an error. The wait is limited by `timeouts`, and by 20 s if Kueue does not run.",
+		waitForCreated, stringvalidator.OneOf(waitForCreated, waitForActive))
 }
 
 // wordAttribute is one of some words, the default of which the API server would choose itself.
 func wordAttribute[T ~string](description string, byDefault T) schema.StringAttribute {
-	return schema.StringAttribute{
-		MarkdownDescription: description,
-		Optional:            true,
-		Computed:            true,
-		Default:             stringdefault.StaticString(string(byDefault)),
-	}
+	return textOr(description, string(byDefault))
 }
 
 // defaultedAttribute is an object that always exists; if it is omitted, its attributes have their defaults.
 func defaultedAttribute(ctx context.Context, description string, attributes map[string]schema.Attribute) schema.SingleNestedAttribute {
 	return presentObject(ctx, schema.SingleNestedAttribute{MarkdownDescription: description, Attributes: attributes})
-}
-
-func textAttribute(description string) schema.StringAttribute {
-	return schema.StringAttribute{MarkdownDescription: description, Optional: true}
-}
-
-// freeText is optional text; if it is omitted, it is empty.
-func freeText(description string) schema.StringAttribute {
-	return schema.StringAttribute{MarkdownDescription: description, Optional: true, Computed: true, Default: stringdefault.StaticString("")}
-}
-
-func requiredText(description string) schema.StringAttribute {
-	return schema.StringAttribute{MarkdownDescription: description, Required: true}
 }
 
 func quantityAttribute(description string) schema.StringAttribute {
@@ -89,43 +66,28 @@ func fairSharingAttribute(what string) schema.SingleNestedAttribute {
 		"With `\"0\"` the precedence is always the lowest. Other values must be more than 10⁻⁹.")
 	weight.Computed = true
 	weight.Default = stringdefault.StaticString("1")
-	return schema.SingleNestedAttribute{
-		MarkdownDescription: "Share of " + what + "; it has an effect only if fair sharing is enabled in Kueue's configuration.",
-		Optional:            true,
-		Attributes:          map[string]schema.Attribute{"weight": weight},
-	}
+	return optionalObject("Share of "+what+"; it has an effect only if fair sharing is enabled in Kueue's configuration.",
+		map[string]schema.Attribute{"weight": weight})
 }
 
 // resourceGroupsAttribute is the quota of a ClusterQueue or a Cohort, whose limits have the given descriptions.
 func resourceGroupsAttribute(description, nominal, borrowing, lending string) schema.ListNestedAttribute {
 	nominalQuota := quantityAttribute(nominal)
 	nominalQuota.Optional, nominalQuota.Required = false, true
-	return schema.ListNestedAttribute{
-		MarkdownDescription: description + " A resource and a flavor may be in one group only. At most 16 groups.",
-		Optional:            true,
-		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-			"covered_resources": schema.ListAttribute{
-				MarkdownDescription: "Resources of this group, such as `cpu`, `memory` and `nvidia.com/gpu`. Kueue assigns all of them to a workload from the same flavor.",
-				ElementType:         types.StringType,
-				Required:            true,
-			},
-			"flavors": schema.ListNestedAttribute{
-				MarkdownDescription: "Flavors that provide the resources, in the order in which Kueue tries them.",
-				Required:            true,
-				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"name": requiredText("Name of a ResourceFlavor: refer to `elastic_resource_flavor.NAME.name`."),
-					"resources": schema.ListNestedAttribute{
-						MarkdownDescription: "Quotas, one for each of `covered_resources` and in the same order.",
-						Required:            true,
-						NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-							"name":            requiredText("Name of the resource."),
-							"nominal_quota":   nominalQuota,
-							"borrowing_limit": quantityAttribute(borrowing),
-							"lending_limit":   quantityAttribute(lending),
-						}},
-					},
-				}},
-			},
-		}},
-	}
+	return optionalObjects(description+" A resource and a flavor may be in one group only. At most 16 groups.", map[string]schema.Attribute{
+		"covered_resources": schema.ListAttribute{
+			MarkdownDescription: "Resources of this group, such as `cpu`, `memory` and `nvidia.com/gpu`. Kueue assigns all of them to a workload from the same flavor.",
+			ElementType:         types.StringType,
+			Required:            true,
+		},
+		"flavors": requiredObjects("Flavors that provide the resources, in the order in which Kueue tries them.", map[string]schema.Attribute{
+			"name": requiredText("Name of a ResourceFlavor: refer to `elastic_resource_flavor.NAME.name`."),
+			"resources": requiredObjects("Quotas, one for each of `covered_resources` and in the same order.", map[string]schema.Attribute{
+				"name":            requiredText("Name of the resource."),
+				"nominal_quota":   nominalQuota,
+				"borrowing_limit": quantityAttribute(borrowing),
+				"lending_limit":   quantityAttribute(lending),
+			}),
+		}),
+	})
 }

@@ -55,7 +55,7 @@ func localQueueSchema(ctx context.Context) schema.Schema {
 				Optional:            true,
 				Computed:            true,
 				Default:             stringdefault.StaticString(metav1.NamespaceDefault),
-				Validators:          []validator.String{namespaceName{}},
+				Validators:          []validator.String{namespaceName},
 				PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
 			},
 			"cluster_queue": clusterQueue,

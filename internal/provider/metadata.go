@@ -20,21 +20,11 @@ import (
 
 // labelsAttribute, annotationsAttribute, uidAttribute and timeoutsAttribute are the same in every resource.
 func labelsAttribute() schema.MapAttribute {
-	return schema.MapAttribute{
-		MarkdownDescription: "Labels of the object. Labels set by other clients are ignored.",
-		ElementType:         types.StringType,
-		Optional:            true,
-		Validators:          []validator.Map{labels{}},
-	}
+	return optionalTextMap("Labels of the object. Labels set by other clients are ignored.", labels{})
 }
 
 func annotationsAttribute() schema.MapAttribute {
-	return schema.MapAttribute{
-		MarkdownDescription: "Annotations of the object. Annotations set by other clients are ignored.",
-		ElementType:         types.StringType,
-		Optional:            true,
-		Validators:          []validator.Map{annotations{}},
-	}
+	return optionalTextMap("Annotations of the object. Annotations set by other clients are ignored.", annotations{})
 }
 
 func uidAttribute() schema.StringAttribute {
@@ -55,7 +45,7 @@ func timeoutsAttribute(ctx context.Context, byDefault time.Duration, includes st
 	}).(schema.SingleNestedAttribute)
 	for name, attribute := range nested.Attributes {
 		if text, ok := attribute.(schema.StringAttribute); ok {
-			text.Validators = []validator.String{positiveDuration{}}
+			text.Validators = []validator.String{positiveDuration}
 			nested.Attributes[name] = text
 		}
 	}

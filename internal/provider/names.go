@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"k8s.io/apimachinery/pkg/api/validate/content"
@@ -12,38 +13,22 @@ import (
 )
 
 // subdomain is the API's rule for names of most objects (RFC 1123).
-type subdomain struct{}
-
-func (subdomain) Description(context.Context) string {
-	return "a DNS subdomain: small letters, digits, '-' and '.', at most 253 characters"
-}
-func (s subdomain) MarkdownDescription(ctx context.Context) string { return s.Description(ctx) }
-
-func (subdomain) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
-	checkName(req, resp, "a Kubernetes object", validation.IsDNS1123Subdomain)
-}
+var subdomain = nameRule("a Kubernetes object",
+	"a DNS subdomain: small letters, digits, '-' and '.', at most 253 characters", validation.IsDNS1123Subdomain)
 
 // namespaceName is the API's rule for names of namespaces.
-type namespaceName struct{}
+var namespaceName = nameRule("a namespace",
+	"a DNS label: small letters, digits and '-', at most 63 characters", validation.IsDNS1123Label)
 
-func (namespaceName) Description(context.Context) string {
-	return "a DNS label: small letters, digits and '-', at most 63 characters"
-}
-func (n namespaceName) MarkdownDescription(ctx context.Context) string { return n.Description(ctx) }
-
-func (namespaceName) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
-	checkName(req, resp, "a namespace", validation.IsDNS1123Label)
-}
-
-// checkName refuses a name in which the rule finds problems.
-func checkName(req validator.StringRequest, resp *validator.StringResponse, of string, rule func(string) []string) {
-	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
-		return
-	}
-	if problems := rule(req.ConfigValue.ValueString()); len(problems) > 0 {
-		resp.Diagnostics.AddAttributeError(req.Path, "Invalid name for "+of,
-			fmt.Sprintf("%s is %q: %s.", req.Path, req.ConfigValue.ValueString(), strings.Join(problems, "; ")))
-	}
+// nameRule refuses a name in which the API's rule finds problems.
+func nameRule(of, words string, rule func(string) []string) textRule {
+	return textRule{words, func(at path.Path, name string) (title, detail string) {
+		problems := rule(name)
+		if len(problems) == 0 {
+			return "", ""
+		}
+		return "Invalid name for " + of, fmt.Sprintf("%s is %q: %s.", at, name, strings.Join(problems, "; "))
+	}}
 }
 
 // labels is the API's rule for labels.

@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -36,9 +37,7 @@ func (o *object[T]) refusals(ctx context.Context, config tftypes.Value) diag.Dia
 	v := valuesOf(config)
 	// Through the API's JSON and back, so that omitted attributes have their defaults.
 	given, _ := apifield.Expand(config).(map[string]any)
-	for name, value := range apifield.Flatten(ctx, o.laidOut(ctx).fields, given, v) {
-		v[name] = value
-	}
+	maps.Copy(v, apifield.Flatten(ctx, o.laidOut(ctx).fields, given, v))
 	object, err := o.expand(v)
 	if err != nil {
 		return diags // a value of another kind than the field's, which the schema refuses

@@ -184,9 +184,7 @@ func (k *kind[T]) flatten(ctx context.Context, v values, live T) error {
 	if k.parentField != "" {
 		body, _ = body[k.parentField].(map[string]any)
 	}
-	for name, value := range apifield.Flatten(ctx, k.laidOut(ctx).fields, body, v) {
-		v[name] = value
-	}
+	maps.Copy(v, apifield.Flatten(ctx, k.laidOut(ctx).fields, body, v))
 	return nil
 }
 

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
@@ -27,7 +27,7 @@ const (
 )
 
 func priorityClassSchema(ctx context.Context) schema.Schema {
-	name, generateName := nameAttributes("class", "Name of the class, as in a pod's `priorityClassName`.", subdomain{}, notReserved{})
+	name, generateName := nameAttributes("class", "Name of the class, as in a pod's `priorityClassName`.", subdomain, notReserved)
 	return schema.Schema{
 		MarkdownDescription: "A PriorityClass (`scheduling.k8s.io/v1`): the priority of pods for the scheduler, and whether they preempt others.\n\n" +
 			"`value` and `preemption_policy` are immutable in the API. Changing one deletes the class and creates it again under the same name " +
@@ -44,12 +44,8 @@ func priorityClassSchema(ctx context.Context) schema.Schema {
 			// Optional.
 			"name":          name,
 			"generate_name": generateName,
-			"global_default": schema.BoolAttribute{
-				MarkdownDescription: "Whether this class is the default for pods without a class. At most one class of a cluster may be the default. False by default.",
-				Optional:            true,
-				Computed:            true,
-				Default:             booldefault.StaticBool(false),
-			},
+			"global_default": flagOr("Whether this class is the default for pods without a class. At most one class of a cluster may be the default. False by default.",
+				false),
 			"preemption_policy": schema.StringAttribute{
 				MarkdownDescription: "`PreemptLowerPriority` (default): pods may preempt pods with a lower priority. `Never`: they wait, before pods with a lower priority. Changing it replaces the class.",
 				Optional:            true,
@@ -58,7 +54,7 @@ func priorityClassSchema(ctx context.Context) schema.Schema {
 				Validators:          []validator.String{stringvalidator.OneOf(string(corev1.PreemptLowerPriority), string(corev1.PreemptNever))},
 				PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
 			},
-			"description": freeText("When to use this class."),
+			"description": textOr("When to use this class.", ""),
 			"labels":      labelsAttribute(),
 			"annotations": annotationsAttribute(),
 			"timeouts":    timeoutsAttribute(ctx, objectTimeout, "They include the time for which a finalizer delays a deletion"),
@@ -70,17 +66,12 @@ func priorityClassSchema(ctx context.Context) schema.Schema {
 }
 
 // notReserved refuses the names of the system's own classes.
-type notReserved struct{}
-
-func (notReserved) Description(context.Context) string               { return "does not begin with " + systemPrefix }
-func (n notReserved) MarkdownDescription(ctx context.Context) string { return n.Description(ctx) }
-
-func (notReserved) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
-	if strings.HasPrefix(req.ConfigValue.ValueString(), systemPrefix) {
-		resp.Diagnostics.AddAttributeError(req.Path, "Reserved name",
-			fmt.Sprintf("%q begins with %q, which Kubernetes reserves for its own priority classes. Choose another name.", req.ConfigValue.ValueString(), systemPrefix))
+var notReserved = textRule{"does not begin with " + systemPrefix, func(_ path.Path, name string) (title, detail string) {
+	if !strings.HasPrefix(name, systemPrefix) {
+		return "", ""
 	}
-}
+	return "Reserved name", fmt.Sprintf("%q begins with %q, which Kubernetes reserves for its own priority classes. Choose another name.", name, systemPrefix)
+}}
 
 // priorityValue refuses numbers that the API refuses.
 type priorityValue struct{}

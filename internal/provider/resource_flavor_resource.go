@@ -8,7 +8,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
@@ -42,32 +41,20 @@ func resourceFlavorSchema(ctx context.Context) schema.Schema {
 			"In a cluster with identical nodes, one flavor without attributes is enough.\n\n" +
 			"While a ClusterQueue refers to it, it cannot be deleted, because of Kueue's finalizer. Once `topology_name` is set, changes to it, to `node_labels` and to `tolerations` replace the flavor.",
 		Attributes: kueueAttributes(ctx, "Name of the flavor, as in a ClusterQueue's `resource_groups`.", map[string]schema.Attribute{
-			"node_labels": schema.MapAttribute{
-				MarkdownDescription: "Labels of the flavor's nodes; at most 8. Kueue adds them to the node selector of pods that it admits with this flavor. A workload whose node selector contradicts them is not admitted with the flavor.",
-				ElementType:         types.StringType,
-				Optional:            true,
-			},
-			"node_taints": schema.ListNestedAttribute{
-				MarkdownDescription: "Taints of the flavor's nodes; at most 8. A workload is admitted with the flavor only if the workload, or the flavor's `tolerations`, tolerates those with `NoSchedule` and `NoExecute`. " +
-					"This describes nodes; it does not taint them.",
-				Optional: true,
-				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"key":    requiredText("The taint's key."),
-					"value":  textAttribute("The taint's value."),
-					"effect": requiredText(effect + "."),
-				}},
-			},
-			"tolerations": schema.ListNestedAttribute{
-				MarkdownDescription: "Tolerations that Kueue adds to pods that it admits with this flavor; at most 8.",
-				Optional:            true,
-				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"key":                textAttribute("The taint's key; if not set, with operator `Exists`, all taints match."),
-					"operator":           textAttribute("`Equal` (default) or `Exists`."),
-					"value":              textAttribute("The taint's value, with `Equal`."),
-					"effect":             textAttribute(effect + "; if not set, all effects."),
-					"toleration_seconds": schema.Int64Attribute{MarkdownDescription: "Seconds for which a `NoExecute` taint is tolerated.", Optional: true},
-				}},
-			},
+			"node_labels": optionalTextMap("Labels of the flavor's nodes; at most 8. Kueue adds them to the node selector of pods that it admits with this flavor. A workload whose node selector contradicts them is not admitted with the flavor."),
+			"node_taints": optionalObjects("Taints of the flavor's nodes; at most 8. A workload is admitted with the flavor only if the workload, or the flavor's `tolerations`, tolerates those with `NoSchedule` and `NoExecute`. "+
+				"This describes nodes; it does not taint them.", map[string]schema.Attribute{
+				"key":    requiredText("The taint's key."),
+				"value":  optionalText("The taint's value."),
+				"effect": requiredText(effect + "."),
+			}),
+			"tolerations": optionalObjects("Tolerations that Kueue adds to pods that it admits with this flavor; at most 8.", map[string]schema.Attribute{
+				"key":                optionalText("The taint's key; if not set, with operator `Exists`, all taints match."),
+				"operator":           optionalText("`Equal` (default) or `Exists`."),
+				"value":              optionalText("The taint's value, with `Equal`."),
+				"effect":             optionalText(effect + "; if not set, all effects."),
+				"toleration_seconds": optionalInteger("Seconds for which a `NoExecute` taint is tolerated."),
+			}),
 			"topology_name": nonEmptyText("Name of a Topology, for topology-aware scheduling; it needs `node_labels`. Refer to `elastic_topology.NAME.name`."),
 		}),
 	}

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"maps"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -142,9 +143,7 @@ func (c *taskCluster) update(
 // withQueue are the labels that a Job has by its user's wish: Kueue's among them.
 func withQueue(t task.Task) map[string]string {
 	all := map[string]string{}
-	for key, value := range t.Labels {
-		all[key] = value
-	}
+	maps.Copy(all, t.Labels)
 	for key, value := range map[string]string{task.LabelQueue: t.Queue, task.LabelPriorityClass: t.PriorityClass} {
 		if value != "" {
 			all[key] = value

@@ -179,12 +179,8 @@ func (r *expander) taskField(t *task.Task, attribute string, value attr.Value, t
 // complete is the task with the default images for those that the user omits.
 func (a taskSpec) complete(version string) task.Task {
 	t := a.Task
-	if t.Image == "" {
-		t.Image = task.DefaultImage
-	}
-	if t.TrainerImage == "" {
-		t.TrainerImage = task.DefaultTrainerImage(version)
-	}
+	t.Image = cmp.Or(t.Image, task.DefaultImage)
+	t.TrainerImage = cmp.Or(t.TrainerImage, task.DefaultTrainerImage(version))
 	return t
 }
 

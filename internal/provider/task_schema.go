@@ -10,8 +10,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
@@ -35,18 +33,15 @@ var theTaskSchema = sync.OnceValue(func() schema.Schema { return newTaskSchema(c
 // SkyPilot file.
 func newTaskSchema(ctx context.Context) schema.Schema {
 	name, generateName := nameAttributes("task",
-		"Name of the task and of its Kubernetes Job; at most 50 characters, because its pods are named after it. A name in `yaml` has no effect.", taskName{})
+		"Name of the task and of its Kubernetes Job; at most 50 characters, because its pods are named after it. A name in `yaml` has no effect.", taskName)
 	attributes := map[string]schema.Attribute{
 		"name":          name,
 		"generate_name": generateName,
 
 		// Optional: the file, and the attributes that it can set too. An attribute that the file sets is omitted.
-		"yaml": schema.StringAttribute{
-			MarkdownDescription: "Text of a SkyPilot task file: `file(\"low.yaml\")`. `resources.labels` may contain `kueue.x-k8s.io/queue-name` and `kueue.x-k8s.io/priority-class`. " +
-				"A key that is not supported is rejected; the error names the line. Attributes may set values that the file does not contain.",
-			Optional:   true,
-			Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
-		},
+		"yaml": optionalText("Text of a SkyPilot task file: `file(\"low.yaml\")`. `resources.labels` may contain `kueue.x-k8s.io/queue-name` and `kueue.x-k8s.io/priority-class`. "+
+			"A key that is not supported is rejected; the error names the line. Attributes may set values that the file does not contain.",
+			stringvalidator.LengthAtLeast(1)),
 		"run":   scriptAttribute("The commands of the task, for a shell; required without `yaml`."),
 		"setup": computed(scriptAttribute("Commands that each pod runs once, before `run`.")),
 		"num_nodes": schema.Int64Attribute{
@@ -54,23 +49,11 @@ func newTaskSchema(ctx context.Context) schema.Schema {
 			Optional:            true,
 			Computed:            true,
 		},
-		"rejoin": schema.BoolAttribute{
-			MarkdownDescription: "Whether the commands of the other nodes continue when the command of a node fails or its pod is lost: the new pod runs the command again, which rejoins them, as `torchrun` does with `--rdzv-backend=c10d`. " +
-				"All run again if the first node is lost, or if a command has already succeeded. `SKYPILOT_NODE_IPS` of the commands that continue keeps the old address of the replaced node. False by default: all run again. Only with `num_nodes` greater than 1.",
-			Optional: true,
-			Computed: true,
-			Default:  booldefault.StaticBool(false),
-		},
-		"env": schema.MapAttribute{
-			MarkdownDescription: "Environment variables of the commands, in addition to those of the file. The value is stored in the state in plain text: do not use it for secrets.",
-			ElementType:         types.StringType,
-			Optional:            true,
-		},
-		"workdir": schema.MapAttribute{
-			MarkdownDescription: "Files in the working directory of the commands, by relative path: `{ \"train.py\" = file(\"train.py\") }`. The total size may be at most 1 MiB.",
-			ElementType:         types.StringType,
-			Optional:            true,
-		},
+		"rejoin": flagOr("Whether the commands of the other nodes continue when the command of a node fails or its pod is lost: the new pod runs the command again, which rejoins them, as `torchrun` does with `--rdzv-backend=c10d`. "+
+			"All run again if the first node is lost, or if a command has already succeeded. `SKYPILOT_NODE_IPS` of the commands that continue keeps the old address of the replaced node. False by default: all run again. Only with `num_nodes` greater than 1.",
+			false),
+		"env":          optionalTextMap("Environment variables of the commands, in addition to those of the file. The value is stored in the state in plain text: do not use it for secrets."),
+		"workdir":      optionalTextMap("Files in the working directory of the commands, by relative path: `{ \"train.py\" = file(\"train.py\") }`. The total size may be at most 1 MiB."),
 		"image":        computed(nonEmptyText("Container image for the commands; it must contain a shell; `" + task.DefaultImage + "` by default.")),
 		"accelerators": acceleratorsAttribute(),
 		"cpus":         nonEmptyText("CPUs of each pod: `\"4\"`, or `\"4+\"` for at least 4; or a Kubernetes quantity, `\"500m\"`."),
@@ -80,11 +63,8 @@ func newTaskSchema(ctx context.Context) schema.Schema {
 			Optional:            true,
 			Computed:            true,
 			Attributes: map[string]schema.Attribute{
-				"max_restarts_on_errors": schema.Int64Attribute{
-					MarkdownDescription: "Number of failures after which the task runs again; 0 by default. Changes in place.",
-					Optional:            true,
-					Validators:          []validator.Int64{int64validator.Between(0, 1<<31-1)},
-				},
+				"max_restarts_on_errors": optionalInteger("Number of failures after which the task runs again; 0 by default. Changes in place.",
+					int64validator.Between(0, 1<<31-1)),
 				"recover_on_exit_codes": schema.ListAttribute{
 					MarkdownDescription: "Exit codes after which the task runs again without counting a failure: 1 to 255, except 137.",
 					ElementType:         types.NumberType,
@@ -94,22 +74,12 @@ func newTaskSchema(ctx context.Context) schema.Schema {
 		},
 
 		// Optional: the queue. In place as far as Kueue allows it.
-		"queue": schema.SingleNestedAttribute{
-			MarkdownDescription: "Where the task waits for quota under Kueue: it is suspended until it is admitted, and queued again when it is preempted. Without a queue the task starts immediately.",
-			Optional:            true,
-			Attributes: map[string]schema.Attribute{
-				"name": schema.StringAttribute{
-					MarkdownDescription: "LocalQueue in the task's namespace, such as `elastic_local_queue.NAME.name`. Required unless `yaml` names the queue. It changes in place while the task waits; otherwise a change replaces the task.",
-					Optional:            true,
-					Validators:          []validator.String{subdomain{}, stringvalidator.AtLeastOneOf(path.MatchRelative().AtParent().AtName("workload_priority_class"))},
-				},
-				"workload_priority_class": schema.StringAttribute{
-					MarkdownDescription: "WorkloadPriorityClass, such as `elastic_workload_priority_class.NAME.name`. Changes in place to another class, also while the task runs; it cannot be removed.",
-					Optional:            true,
-					Validators:          []validator.String{subdomain{}},
-				},
-			},
-		},
+		"queue": optionalObject("Where the task waits for quota under Kueue: it is suspended until it is admitted, and queued again when it is preempted. Without a queue the task starts immediately.", map[string]schema.Attribute{
+			"name": optionalText("LocalQueue in the task's namespace, such as `elastic_local_queue.NAME.name`. Required unless `yaml` names the queue. It changes in place while the task waits; otherwise a change replaces the task.",
+				subdomain, stringvalidator.AtLeastOneOf(path.MatchRelative().AtParent().AtName("workload_priority_class"))),
+			"workload_priority_class": optionalText("WorkloadPriorityClass, such as `elastic_workload_priority_class.NAME.name`. Changes in place to another class, also while the task runs; it cannot be removed.",
+				subdomain),
+		}),
 
 		"topology": topologyAttribute("Where the pods of the task run, relative to each other, by Kueue's topology-aware scheduling.", "pods", "num_nodes"),
 
@@ -118,8 +88,8 @@ func newTaskSchema(ctx context.Context) schema.Schema {
 			MarkdownDescription: "Environment variables whose values are in existing Secrets.",
 			Optional:            true,
 			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-				"secret_name": schema.StringAttribute{MarkdownDescription: "Name of the Secret, in the same namespace.", Required: true},
-				"key":         schema.StringAttribute{MarkdownDescription: "Key in the Secret.", Required: true},
+				"secret_name": requiredText("Name of the Secret, in the same namespace."),
+				"key":         requiredText("Key in the Secret."),
 			}},
 		},
 		"secrets_wo": schema.MapAttribute{
@@ -130,46 +100,33 @@ func newTaskSchema(ctx context.Context) schema.Schema {
 			WriteOnly:           true,
 			Validators:          []validator.Map{mapvalidator.AlsoRequires(path.MatchRoot("secrets_wo_version"))},
 		},
-		"secrets_wo_version": schema.Int64Attribute{
-			MarkdownDescription: "Version of `secrets_wo`, because Terraform cannot compare its values. Changing it replaces the task and uses the current values.",
-			Optional:            true,
-			Validators:          []validator.Int64{int64validator.AlsoRequires(path.MatchRoot("secrets_wo"))},
-		},
+		"secrets_wo_version": optionalInteger("Version of `secrets_wo`, because Terraform cannot compare its values. Changing it replaces the task and uses the current values.",
+			int64validator.AlsoRequires(path.MatchRoot("secrets_wo"))),
 
 		// Optional: how and where the pods run. Changing any of these replaces the task.
 		"accelerator_labels": acceleratorLabelsAttribute(),
-		"volumes": schema.ListNestedAttribute{
-			MarkdownDescription: "Volumes of every pod.",
-			Optional:            true,
-			NestedObject:        schema.NestedAttributeObject{Attributes: volumeAttributes("Whether the volume is mounted read-only; false by default.")},
-		},
+		"volumes": optionalObjects("Volumes of every pod.",
+			volumeAttributes("Whether the volume is mounted read-only; false by default.")),
 		"supervisor_image": computed(nonEmptyText("Image of the supervisor, which starts the commands of several nodes together; by default the image of this provider's release. " +
 			"Not used with one node.")),
 		"priority_class_name":  nameAttribute("PriorityClass of the pods, which kube-scheduler uses, such as `elastic_priority_class.NAME.name`; the cluster's default if not set."),
-		"node_selector":        nodeSelectorAttribute("Labels of the nodes that the pods may run on."),
+		"node_selector":        optionalTextMap("Labels of the nodes that the pods may run on.", labels{}),
 		"tolerations":          tolerationsAttribute("Taints that the pods tolerate."),
 		"service_account_name": nameAttribute("ServiceAccount of the pods. Without it, a task with one node has no account; for a task with several nodes the provider creates an account and a Role with the permissions that it needs."),
 		"runtime_class_name":   nameAttribute("RuntimeClass of the pods."),
 		"security_context": presentObject(ctx, securityContextAttribute("Attributes that are not set have the defaults of the image and the cluster; the default seccomp profile is `RuntimeDefault`. "+
 			"A task that does not run as root (`run_as_non_root = true`, or `run_as_user` other than 0) meets the Pod Security Standard `restricted`: by default, privilege escalation is not allowed and all capabilities are dropped.")),
 		"init_containers": initContainersAttribute("the task's own container"),
-		"termination_grace_period_seconds": schema.Int64Attribute{
-			MarkdownDescription: "Seconds between SIGTERM and SIGKILL when the task is preempted or deleted; 30 by default. A command that handles SIGTERM must exit with a code other than 0, " +
-				"such as 143: Kubernetes counts a pod that exits with 0 as completed, and does not start it again.",
-			Optional: true,
-			Computed: true,
-			Default:  int64default.StaticInt64(trainingjob.DefaultTerminationGracePeriodSeconds),
-		},
+		"termination_grace_period_seconds": integerOr("Seconds between SIGTERM and SIGKILL when the task is preempted or deleted; 30 by default. A command that handles SIGTERM must exit with a code other than 0, "+
+			"such as 143: Kubernetes counts a pod that exits with 0 as completed, and does not start it again.",
+			trainingjob.DefaultTerminationGracePeriodSeconds),
 		"pod_overrides": overridesNothing(podOverridesAttribute()),
 
 		// Optional: in place.
 		"active_deadline_seconds": activeDeadlineAttribute("Time limit of the task: after this number of seconds since its start, Kubernetes stops its pods and fails the task (`DeadlineExceeded`), regardless of `recovery`. " +
 			"Under a queue the time starts when the task is admitted, and starts again when the task is admitted after a preemption: time in the queue does not count. Changes in place."),
-		"ttl_seconds_after_finished": schema.Int64Attribute{
-			MarkdownDescription: "Seconds after the end of the task at which its objects are removed; they are kept by default. The task then remains in the state.",
-			Optional:            true,
-			Validators:          []validator.Int64{int64validator.Between(0, 1<<31-1)},
-		},
+		"ttl_seconds_after_finished": optionalInteger("Seconds after the end of the task at which its objects are removed; they are kept by default. The task then remains in the state.",
+			int64validator.Between(0, 1<<31-1)),
 
 		// Computed.
 		"logs": schema.StringAttribute{
@@ -214,7 +171,7 @@ func overridesNothing(overrides schema.StringAttribute) schema.StringAttribute {
 }
 
 func scriptAttribute(description string) schema.StringAttribute {
-	return schema.StringAttribute{MarkdownDescription: description + " They run with bash if the image contains it, otherwise with sh.", Optional: true}
+	return optionalText(description + " They run with bash if the image contains it, otherwise with sh.")
 }
 
 func acceleratorsAttribute() schema.Attribute {
@@ -231,17 +188,13 @@ func acceleratorLabelsAttribute() schema.Attribute {
 		MarkdownDescription: "Additional accelerators, or additional labels of known accelerators, by name; they extend the provider's table.",
 		Optional:            true,
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-			"resource": schema.StringAttribute{MarkdownDescription: "Resource that a pod requests; `nvidia.com/gpu` by default.", Optional: true},
+			"resource": optionalText("Resource that a pod requests; `nvidia.com/gpu` by default."),
 			"labels": schema.MapAttribute{
 				MarkdownDescription: "Label values by label key; a node with any of them has the accelerator.",
 				ElementType:         types.ListType{ElemType: types.StringType},
 				Optional:            true,
 			},
-			"topologies": schema.MapAttribute{
-				MarkdownDescription: "For a TPU: the value of `cloud.google.com/gke-tpu-topology` by number of chips, `{ \"8\" = \"2x4\" }`.",
-				ElementType:         types.StringType,
-				Optional:            true,
-			},
+			"topologies": optionalTextMap("For a TPU: the value of `cloud.google.com/gke-tpu-topology` by number of chips, `{ \"8\" = \"2x4\" }`."),
 		}},
 	}
 }

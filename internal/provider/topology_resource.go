@@ -36,13 +36,9 @@ func topologySchema(ctx context.Context) schema.Schema {
 		MarkdownDescription: "A Topology of Kueue: the distance between nodes, as levels of node labels, for topology-aware scheduling. ResourceFlavors refer to it.\n\n" +
 			"While a ResourceFlavor refers to it, it cannot be deleted.",
 		Attributes: kueueAttributes(ctx, "Name of the topology, as in a ResourceFlavor's `topology_name`.", map[string]schema.Attribute{
-			"levels": schema.ListNestedAttribute{
-				MarkdownDescription: "The levels, widest first; at most 16. `kubernetes.io/hostname` may only be the last level. Changing them replaces the topology.",
-				Required:            true,
-				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"node_label": requiredText("Key of the label whose value names a node's domain at this level, such as `cloud.provider.com/topology-rack`."),
-				}},
-			},
+			"levels": requiredObjects("The levels, widest first; at most 16. `kubernetes.io/hostname` may only be the last level. Changing them replaces the topology.", map[string]schema.Attribute{
+				"node_label": requiredText("Key of the label whose value names a node's domain at this level, such as `cloud.provider.com/topology-rack`."),
+			}),
 		}),
 	}
 }

@@ -28,8 +28,8 @@ func newTrainingJobData() datasource.DataSource {
 
 func (d *trainingJobData) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	attributes := map[string]schema.Attribute{
-		"name":      schema.StringAttribute{MarkdownDescription: "Name of the job.", Required: true, Validators: []validator.String{trainingJobName{}}},
-		"namespace": schema.StringAttribute{MarkdownDescription: "Namespace of the job; `default` by default.", Optional: true, Validators: []validator.String{namespaceName{}}},
+		"name":      schema.StringAttribute{MarkdownDescription: "Name of the job.", Required: true, Validators: []validator.String{trainingJobName}},
+		"namespace": schema.StringAttribute{MarkdownDescription: "Namespace of the job; `default` by default.", Optional: true, Validators: []validator.String{namespaceName}},
 		"uid":       readText("UID of the job's Job."),
 	}
 	for name, attribute := range observedAttributes() {

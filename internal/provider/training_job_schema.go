@@ -14,12 +14,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/float64planmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/listplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/mapplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
-	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/dataset"
@@ -36,14 +33,11 @@ var theTrainingJobSchema = sync.OnceValue(func() schema.Schema { return newTrain
 
 func newTrainingJobSchema(ctx context.Context) schema.Schema {
 	name, generateName := nameAttributes("job",
-		"Name of the job and of its Kubernetes Job; at most 50 characters, because the workers' pods are named after it.", trainingJobName{})
+		"Name of the job and of its Kubernetes Job; at most 50 characters, because the workers' pods are named after it.", trainingJobName)
 	attributes := map[string]schema.Attribute{
 		// Required.
-		"image": schema.StringAttribute{
-			MarkdownDescription: "Container image of the trainer, used by the master and the workers. Changing it replaces the job.",
-			Required:            true,
-			Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
-		},
+		"image": requiredText("Container image of the trainer, used by the master and the workers. Changing it replaces the job.",
+			stringvalidator.LengthAtLeast(1)),
 		"workers": trainingJobWorkersAttribute(),
 
 		// Required, unless the workers run a command that is restarted.
@@ -58,20 +52,12 @@ func newTrainingJobSchema(ctx context.Context) schema.Schema {
 			MarkdownDescription: "Settings of the master's pod. Its priority should be higher than the workers', because the job stops without its master. Changing it replaces the job.",
 			Attributes:          podAttributes("100m", "1024Mi"),
 		}),
-		"master_priority_check": schema.StringAttribute{
-			MarkdownDescription: "What a plan does if the scheduler may preempt the master instead of a worker, because the value of its PriorityClass is not higher than that of the workers': " +
-				"`warn` (default; no warning if neither has a class), report an `error`, or nothing (`off`). A priority that is not known during the plan is not checked. Changes in place.",
-			Optional:   true,
-			Computed:   true,
-			Default:    stringdefault.StaticString(masterPriorityWarn),
-			Validators: []validator.String{stringvalidator.OneOf(masterPriorityWarn, masterPriorityError, masterPriorityOff)},
-		},
-		"output": schema.StringAttribute{
-			MarkdownDescription: "Directory for the final model and the checkpoints, in a volume that the master mounts; a run writes below `OUTPUT/<digest>/`. " +
-				"Without it, ConfigMap `NAME-model` holds the newest checkpoint during the run and the final model afterwards, if the model has at most 900 KiB. Changing it replaces the job.",
-			Optional:   true,
-			Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
-		},
+		"master_priority_check": textOr("What a plan does if the scheduler may preempt the master instead of a worker, because the value of its PriorityClass is not higher than that of the workers': "+
+			"`warn` (default; no warning if neither has a class), report an `error`, or nothing (`off`). A priority that is not known during the plan is not checked. Changes in place.",
+			masterPriorityWarn, stringvalidator.OneOf(masterPriorityWarn, masterPriorityError, masterPriorityOff)),
+		"output": optionalText("Directory for the final model and the checkpoints, in a volume that the master mounts; a run writes below `OUTPUT/<digest>/`. "+
+			"Without it, ConfigMap `NAME-model` holds the newest checkpoint during the run and the final model afterwards, if the model has at most 900 KiB. Changing it replaces the job.",
+			stringvalidator.LengthAtLeast(1)),
 		"checkpoint": presentObject(ctx, trainingJobCheckpointAttribute()),
 		"evaluation": trainingJobEvaluationAttribute(),
 		"volumes":    trainingJobVolumesAttribute(),
@@ -131,174 +117,92 @@ func observedAttributes() map[string]schema.Attribute {
 }
 
 func trainingJobModelAttribute() schema.Attribute {
-	return schema.SingleNestedAttribute{
-		MarkdownDescription: "The model: a model file, or a built-in model. Required, unless `workers.elastic` is `restart`: then it may have the `content` of a script. Changing it replaces the job.",
-		Optional:            true,
-		Attributes: map[string]schema.Attribute{
-			"content": nonEmptyText("Text of an ElasticDL model file: `file(\"${path.module}/mnist_functional_api.py\")`."),
-			"name": nonEmptyText("A built-in model, instead of `content`: `" + strings.Join(zoo.Names(), "`, `") + "`. " +
-				"`elastic-trainer model NAME` shows its layers and the features of its records; `--source` prints its model file."),
-		},
-	}
+	return optionalObject("The model: a model file, or a built-in model. Required, unless `workers.elastic` is `restart`: then it may have the `content` of a script. Changing it replaces the job.", map[string]schema.Attribute{
+		"content": nonEmptyText("Text of an ElasticDL model file: `file(\"${path.module}/mnist_functional_api.py\")`."),
+		"name": nonEmptyText("A built-in model, instead of `content`: `" + strings.Join(zoo.Names(), "`, `") + "`. " +
+			"`elastic-trainer model NAME` shows its layers and the features of its records; `--source` prints its model file."),
+	})
 }
 
 func trainingJobDataAttribute() schema.Attribute {
-	return schema.SingleNestedAttribute{
-		MarkdownDescription: "The data sets. Required, unless `workers.elastic` is `restart`: then the script reads its data itself. Changing it replaces the job.",
-		Optional:            true,
-		Attributes: map[string]schema.Attribute{
-			"training": schema.StringAttribute{
-				MarkdownDescription: "Location of the training data: a directory or file in the image or in a volume; " +
-					"`s3://BUCKET/PREFIX` or `gs://BUCKET/PREFIX` (needs a trainer image built with `make image TAGS=objectstores`); " +
-					"`synthetic://digits?records=10000&seed=1` (also `shapes`, `frappe`, `census`); " +
-					"or, with `workers.command`, `indices://NAME?records=60000`, record indices that the script interprets itself. " +
-					"Credentials for object stores come from the pods' ServiceAccounts (IAM roles on EKS, Workload Identity on GKE): " +
-					"the master uses `service_account_name` or the job's own account, and the workers use the namespace's `default`. " +
-					"Alternatively, pass a Secret with `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY` in `pod_overrides` of `workers` and of `master` " +
-					"(container names `worker` and `master`), so that its values are not stored in the state: " +
-					"`jsonencode({ spec = { containers = [{ name = \"worker\", envFrom = [{ secretRef = { name = \"s3\" } }] }] } })`. " +
-					"For other S3-compatible stores, set `AWS_ENDPOINT_URL` in `env`.",
-				Required: true,
-			},
-			"validation": schema.StringAttribute{
-				MarkdownDescription: "Location of the validation data, in the same form as `training`; the model is evaluated on it after the last step.",
+	return optionalObject("The data sets. Required, unless `workers.elastic` is `restart`: then the script reads its data itself. Changing it replaces the job.", map[string]schema.Attribute{
+		"training": requiredText("Location of the training data: a directory or file in the image or in a volume; " +
+			"`s3://BUCKET/PREFIX` or `gs://BUCKET/PREFIX` (needs a trainer image built with `make image TAGS=objectstores`); " +
+			"`synthetic://digits?records=10000&seed=1` (also `shapes`, `frappe`, `census`); " +
+			"or, with `workers.command`, `indices://NAME?records=60000`, record indices that the script interprets itself. " +
+			"Credentials for object stores come from the pods' ServiceAccounts (IAM roles on EKS, Workload Identity on GKE): " +
+			"the master uses `service_account_name` or the job's own account, and the workers use the namespace's `default`. " +
+			"Alternatively, pass a Secret with `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY` in `pod_overrides` of `workers` and of `master` " +
+			"(container names `worker` and `master`), so that its values are not stored in the state: " +
+			"`jsonencode({ spec = { containers = [{ name = \"worker\", envFrom = [{ secretRef = { name = \"s3\" } }] }] } })`. " +
+			"For other S3-compatible stores, set `AWS_ENDPOINT_URL` in `env`."),
+		"validation": optionalText("Location of the validation data, in the same form as `training`; the model is evaluated on it after the last step."),
+		"format": textOr("How the files are stored: "+dataset.FormatsMarkdown()+".",
+			dataset.DefaultFormat, stringvalidator.LengthAtLeast(1)),
+		"codec": textOr("How a record is encoded: `bytes` (default) or `tf_example`. Ignored for `csv` (columns are matched by name) and for `idx`.",
+			dataset.BytesCodec, stringvalidator.LengthAtLeast(1)),
+		"csv": optionalObject("Mapping of CSV columns to features, if the header names do not match. By default a feature is read from the column with its name; a feature with several elements from `NAME_0`, `NAME_1`, …", map[string]schema.Attribute{
+			"columns": schema.MapAttribute{
+				MarkdownDescription: "CSV columns for each feature whose columns have other names, one per element: `{ label = [\"species\"] }`.",
 				Optional:            true,
+				ElementType:         types.ListType{ElemType: types.StringType},
 			},
-			"format": schema.StringAttribute{
-				MarkdownDescription: "How the files are stored: " + dataset.FormatsMarkdown() + ".",
+			"vocabularies": schema.MapAttribute{
+				MarkdownDescription: "Categories of text columns, in index order from 0: `{ species = [\"setosa\", \"versicolor\", \"virginica\"] }`.",
 				Optional:            true,
-				Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
-				Computed:            true,
-				Default:             stringdefault.StaticString(dataset.DefaultFormat),
+				ElementType:         types.ListType{ElemType: types.StringType},
 			},
-			"codec": schema.StringAttribute{
-				MarkdownDescription: "How a record is encoded: `bytes` (default) or `tf_example`. Ignored for `csv` (columns are matched by name) and for `idx`.",
-				Optional:            true,
-				Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
-				Computed:            true,
-				Default:             stringdefault.StaticString(dataset.BytesCodec),
-			},
-			"csv": schema.SingleNestedAttribute{
-				MarkdownDescription: "Mapping of CSV columns to features, if the header names do not match. By default a feature is read from the column with its name; a feature with several elements from `NAME_0`, `NAME_1`, …",
-				Optional:            true,
-				Attributes: map[string]schema.Attribute{
-					"columns": schema.MapAttribute{
-						MarkdownDescription: "CSV columns for each feature whose columns have other names, one per element: `{ label = [\"species\"] }`.",
-						Optional:            true,
-						ElementType:         types.ListType{ElemType: types.StringType},
-					},
-					"vocabularies": schema.MapAttribute{
-						MarkdownDescription: "Categories of text columns, in index order from 0: `{ species = [\"setosa\", \"versicolor\", \"virginica\"] }`.",
-						Optional:            true,
-						ElementType:         types.ListType{ElemType: types.StringType},
-					},
-				},
-			},
-			"records_per_task": schema.Int64Attribute{
-				MarkdownDescription: "Number of records that are shuffled and assigned to a worker together; preferably a multiple of `minibatch_size`.",
-				Required:            true,
-				Validators:          []validator.Int64{int64validator.Between(1, trainingjob.MaxRecordsPerTask)},
-			},
-		},
-	}
+		}),
+		"records_per_task": requiredInteger("Number of records that are shuffled and assigned to a worker together; preferably a multiple of `minibatch_size`.",
+			int64validator.Between(1, trainingjob.MaxRecordsPerTask)),
+	})
 }
 
 func trainingJobTrainingAttribute() schema.Attribute {
-	return schema.SingleNestedAttribute{
-		MarkdownDescription: "Hyperparameters of the run. Required, unless `workers.elastic` is `restart`: then the script has its own. Changing them replaces the job.",
-		Optional:            true,
-		Attributes: map[string]schema.Attribute{
-			"minibatch_size": schema.Int64Attribute{
-				MarkdownDescription: "Records per gradient.",
-				Required:            true,
-				Validators:          []validator.Int64{int64validator.Between(1, trainingjob.MaxMinibatchSize)},
-			},
-			"epochs": schema.Int64Attribute{
-				MarkdownDescription: "Passes over the data; 1 by default.",
-				Optional:            true,
-				Computed:            true,
-				Default:             int64default.StaticInt64(1),
-				Validators:          []validator.Int64{int64validator.Between(1, trainingjob.MaxEpochs)},
-			},
-			"grads_to_wait": schema.Int64Attribute{
-				MarkdownDescription: "Number of gradients averaged per step (called virtual workers), independent of the number of running workers; 1 by default.",
-				Optional:            true,
-				Computed:            true,
-				Default:             int64default.StaticInt64(trainingjob.DefaultGradsToWait),
-				Validators:          []validator.Int64{int64validator.Between(1, trainingjob.MaxGradsToWait)},
-			},
-			"seed": schema.Int64Attribute{
-				MarkdownDescription: "Random seed for the initial weights, the order of records and dropout; 1 by default.",
-				Optional:            true,
-				Computed:            true,
-				Default:             int64default.StaticInt64(1),
-				Validators:          []validator.Int64{int64validator.AtLeast(0)},
-			},
-			"learning_rate": schema.Float64Attribute{
-				MarkdownDescription: "Learning rate; overrides the model file's.",
-				Optional:            true,
-			},
-			"aggregation": schema.StringAttribute{
-				MarkdownDescription: "Where gradients are summed: `master` (default); `allreduce` (between the workers, each of which sums one slice); " +
-					"or `auto` (the faster of the two, by model size and number of workers). The model is bit-identical in all cases. " +
-					"With `allreduce`, workers connect to each other on arbitrary free ports; a NetworkPolicy must allow this.",
-				Optional:   true,
-				Validators: []validator.String{stringvalidator.OneOf(trainingjob.Aggregations...)},
-			},
+	return optionalObject("Hyperparameters of the run. Required, unless `workers.elastic` is `restart`: then the script has its own. Changing them replaces the job.", map[string]schema.Attribute{
+		"minibatch_size": requiredInteger("Records per gradient.", int64validator.Between(1, trainingjob.MaxMinibatchSize)),
+		"epochs":         integerOr("Passes over the data; 1 by default.", 1, int64validator.Between(1, trainingjob.MaxEpochs)),
+		"grads_to_wait": integerOr("Number of gradients averaged per step (called virtual workers), independent of the number of running workers; 1 by default.",
+			trainingjob.DefaultGradsToWait, int64validator.Between(1, trainingjob.MaxGradsToWait)),
+		"seed": integerOr("Random seed for the initial weights, the order of records and dropout; 1 by default.",
+			1, int64validator.AtLeast(0)),
+		"learning_rate": schema.Float64Attribute{
+			MarkdownDescription: "Learning rate; overrides the model file's.",
+			Optional:            true,
 		},
-	}
+		"aggregation": optionalText("Where gradients are summed: `master` (default); `allreduce` (between the workers, each of which sums one slice); "+
+			"or `auto` (the faster of the two, by model size and number of workers). The model is bit-identical in all cases. "+
+			"With `allreduce`, workers connect to each other on arbitrary free ports; a NetworkPolicy must allow this.",
+			stringvalidator.OneOf(trainingjob.Aggregations...)),
+	})
 }
 
 func trainingJobWorkersAttribute() schema.Attribute {
 	attributes := podAttributes("1000m", "4096Mi")
-	attributes["max"] = schema.Int64Attribute{
-		MarkdownDescription: "Maximum number of workers; the job scales up to this number when there is capacity.",
-		Required:            true,
-		Validators:          []validator.Int64{int64validator.Between(1, trainingjob.MaxWorkers)},
-	}
-	attributes["min"] = schema.Int64Attribute{
-		MarkdownDescription: "Minimum number of workers; with fewer workers the job waits. 1 by default.",
-		Optional:            true,
-		Computed:            true,
-		Default:             int64default.StaticInt64(1),
-		Validators:          []validator.Int64{int64validator.Between(1, trainingjob.MaxWorkers)},
-	}
+	attributes["max"] = requiredInteger("Maximum number of workers; the job scales up to this number when there is capacity.",
+		int64validator.Between(1, trainingjob.MaxWorkers))
+	attributes["min"] = integerOr("Minimum number of workers; with fewer workers the job waits. 1 by default.",
+		1, int64validator.Between(1, trainingjob.MaxWorkers))
 	attributes["min_priority_class_name"] = nameAttribute("PriorityClass of the first `min` workers. Its value should be higher than that of `priority_class_name`.")
-	attributes["command"] = schema.ListAttribute{
-		MarkdownDescription: "Train with a framework such as PyTorch: `model.content` is a script, and this command runs it, with the script's path as its last argument: `[\"python3\"]`. " +
-			"`image` must contain the command and the framework, and have `elastic-trainer` as its entrypoint. The master's pod also runs the script, " +
-			"in a separate container `script` without the master's credentials. Scheduling, elasticity and restarts work as for Keras models; " +
-			"whether results are bit-identical depends on the framework. " +
-			"The root file system is read-only; `TMPDIR` and `HOME` are set to a writable directory. See the guide *Elastic PyTorch*. Changing it replaces the job.",
-		ElementType: types.StringType,
-		Optional:    true,
-		Validators:  []validator.List{listvalidator.SizeAtLeast(1), listvalidator.ValueStringsAre(stringvalidator.LengthAtLeast(1))},
-	}
-	attributes["elastic"] = schema.StringAttribute{
-		MarkdownDescription: "With `command`, how gradients are exchanged: `gradients` (by default) passes them through the workers' and the master's processes; " +
-			"with `collectives` the script's own process group (gloo; NCCL on GPUs, which is not tested) exchanges them, and the workers form a new group in the same processes when one joins, leaves or is lost. " +
-			"`collectives` needs `data.training = \"indices://NAME?records=N\"` and `output`, in a volume that all workers mount: the script writes its checkpoints there; " +
-			"the master then needs neither framework nor accelerator. " +
-			"With `restart`, `command` runs a script for `torchrun` (DDP, FSDP, DeepSpeed, Accelerate, Lightning): each worker runs it with torchrun's environment, and it is stopped with SIGTERM and started again on all workers when one joins, leaves or is lost. " +
-			"The script must resume from its own checkpoints; `data`, `training`, `checkpoint` and `evaluation` are not set. See the guide *Elastic PyTorch*. Changing it replaces the job.",
-		Optional:   true,
-		Validators: []validator.String{stringvalidator.OneOf(trainingjob.ElasticModes...)},
-	}
-	attributes["processes"] = schema.Int64Attribute{
-		MarkdownDescription: "With `elastic = \"collectives\"` or `\"restart\"`, number of processes of the script on each worker (torchrun's `--nproc-per-node`); each is a rank, with its own `LOCAL_RANK`. By default one for each accelerator in `resources.limits`, and one without accelerators. Changing it replaces the job.",
-		Optional:            true,
-		Validators:          []validator.Int64{int64validator.Between(1, trainingjob.MaxProcesses)},
-	}
-	attributes["step"] = schema.Int64Attribute{
-		MarkdownDescription: "With `elastic = \"collectives\"` or `\"restart\"`, the script runs on a multiple of this number of workers, for example 2 for a model that is split over two; others wait. `min` must be a multiple of it. 1 by default. Changing it replaces the job.",
-		Optional:            true,
-		Validators:          []validator.Int64{int64validator.Between(1, trainingjob.MaxWorkers)},
-	}
-	attributes["restart_interval_seconds"] = schema.Int64Attribute{
-		MarkdownDescription: fmt.Sprintf("With `elastic = \"restart\"`, minimum number of seconds for which the command runs before it is restarted for joining workers; %d by default. It is restarted immediately if a worker leaves or is lost. Changing it replaces the job.", trainingjob.DefaultRestartIntervalSeconds),
-		Optional:            true,
-		Validators:          []validator.Int64{int64validator.Between(1, trainingjob.MaxRestartIntervalSeconds)},
-	}
+	attributes["command"] = optionalTexts("Train with a framework such as PyTorch: `model.content` is a script, and this command runs it, with the script's path as its last argument: `[\"python3\"]`. "+
+		"`image` must contain the command and the framework, and have `elastic-trainer` as its entrypoint. The master's pod also runs the script, "+
+		"in a separate container `script` without the master's credentials. Scheduling, elasticity and restarts work as for Keras models; "+
+		"whether results are bit-identical depends on the framework. "+
+		"The root file system is read-only; `TMPDIR` and `HOME` are set to a writable directory. See the guide *Elastic PyTorch*. Changing it replaces the job.",
+		listvalidator.SizeAtLeast(1), listvalidator.ValueStringsAre(stringvalidator.LengthAtLeast(1)))
+	attributes["elastic"] = optionalText("With `command`, how gradients are exchanged: `gradients` (by default) passes them through the workers' and the master's processes; "+
+		"with `collectives` the script's own process group (gloo; NCCL on GPUs, which is not tested) exchanges them, and the workers form a new group in the same processes when one joins, leaves or is lost. "+
+		"`collectives` needs `data.training = \"indices://NAME?records=N\"` and `output`, in a volume that all workers mount: the script writes its checkpoints there; "+
+		"the master then needs neither framework nor accelerator. "+
+		"With `restart`, `command` runs a script for `torchrun` (DDP, FSDP, DeepSpeed, Accelerate, Lightning): each worker runs it with torchrun's environment, and it is stopped with SIGTERM and started again on all workers when one joins, leaves or is lost. "+
+		"The script must resume from its own checkpoints; `data`, `training`, `checkpoint` and `evaluation` are not set. See the guide *Elastic PyTorch*. Changing it replaces the job.",
+		stringvalidator.OneOf(trainingjob.ElasticModes...))
+	attributes["processes"] = optionalInteger("With `elastic = \"collectives\"` or `\"restart\"`, number of processes of the script on each worker (torchrun's `--nproc-per-node`); each is a rank, with its own `LOCAL_RANK`. By default one for each accelerator in `resources.limits`, and one without accelerators. Changing it replaces the job.",
+		int64validator.Between(1, trainingjob.MaxProcesses))
+	attributes["step"] = optionalInteger("With `elastic = \"collectives\"` or `\"restart\"`, the script runs on a multiple of this number of workers, for example 2 for a model that is split over two; others wait. `min` must be a multiple of it. 1 by default. Changing it replaces the job.",
+		int64validator.Between(1, trainingjob.MaxWorkers))
+	attributes["restart_interval_seconds"] = optionalInteger(fmt.Sprintf("With `elastic = \"restart\"`, minimum number of seconds for which the command runs before it is restarted for joining workers; %d by default. It is restarted immediately if a worker leaves or is lost. Changing it replaces the job.", trainingjob.DefaultRestartIntervalSeconds),
+		int64validator.Between(1, trainingjob.MaxRestartIntervalSeconds))
 	return schema.SingleNestedAttribute{
 		MarkdownDescription: "Number of workers, and the settings of their pods. Changes in place: existing pods keep their settings, new pods get the new ones.",
 		Required:            true,
@@ -307,49 +211,33 @@ func trainingJobWorkersAttribute() schema.Attribute {
 }
 
 func trainingJobQueueAttribute() schema.Attribute {
-	return schema.SingleNestedAttribute{
-		MarkdownDescription: "Where the job waits for quota under Kueue. " +
-			"The master and the first `workers.min` workers are admitted and evicted together. Each further worker is queued separately, " +
-			"so Kueue can evict workers one by one, and the job continues with fewer workers. " +
-			"When Kueue evicts the master and the minimum workers, the other workers exit too, and the job continues when it is admitted again. " +
-			"Under a queue, a change to `workers.min` or `workers.min_priority_class_name` replaces the job; " +
-			"the pods of the minimum workers keep the settings from when the job was created. Changing it replaces the job.",
-		Optional: true,
-		Attributes: map[string]schema.Attribute{
-			"name": schema.StringAttribute{
-				MarkdownDescription: "LocalQueue in the job's namespace, such as `elastic_local_queue.NAME.name`. " +
-					"The name must not be `default`, and the namespace must not contain a LocalQueue `default`, because Kueue would then queue the job's Jobs instead of its pods.",
-				Required:   true,
-				Validators: []validator.String{subdomain{}},
-			},
-			"workload_priority_class": nameAttribute("WorkloadPriorityClass of the workers above the minimum, such as `elastic_workload_priority_class.NAME.name`. " +
-				"If it is not set, the priority of the pods is used."),
-			"min_workload_priority_class": nameAttribute("WorkloadPriorityClass of the master and the first `workers.min` workers; `workload_priority_class` by default. " +
-				"Its value should be higher than that of `workload_priority_class`; otherwise Kueue may evict the minimum instead of a worker above it."),
-		},
-	}
+	return optionalObject("Where the job waits for quota under Kueue. "+
+		"The master and the first `workers.min` workers are admitted and evicted together. Each further worker is queued separately, "+
+		"so Kueue can evict workers one by one, and the job continues with fewer workers. "+
+		"When Kueue evicts the master and the minimum workers, the other workers exit too, and the job continues when it is admitted again. "+
+		"Under a queue, a change to `workers.min` or `workers.min_priority_class_name` replaces the job; "+
+		"the pods of the minimum workers keep the settings from when the job was created. Changing it replaces the job.", map[string]schema.Attribute{
+		"name": requiredText("LocalQueue in the job's namespace, such as `elastic_local_queue.NAME.name`. "+
+			"The name must not be `default`, and the namespace must not contain a LocalQueue `default`, because Kueue would then queue the job's Jobs instead of its pods.",
+			subdomain),
+		"workload_priority_class": nameAttribute("WorkloadPriorityClass of the workers above the minimum, such as `elastic_workload_priority_class.NAME.name`. " +
+			"If it is not set, the priority of the pods is used."),
+		"min_workload_priority_class": nameAttribute("WorkloadPriorityClass of the master and the first `workers.min` workers; `workload_priority_class` by default. " +
+			"Its value should be higher than that of `workload_priority_class`; otherwise Kueue may evict the minimum instead of a worker above it."),
+	})
 }
 
 func trainingJobEvaluationAttribute() schema.Attribute {
 	between := func(description, other string) schema.Int64Attribute {
-		return schema.Int64Attribute{
-			MarkdownDescription: description,
-			Optional:            true,
-			Validators: []validator.Int64{
-				int64validator.AtLeast(1), int64validator.AtLeastOneOf(path.MatchRelative().AtParent().AtName(other)),
-			},
-		}
+		return optionalInteger(description,
+			int64validator.AtLeast(1), int64validator.AtLeastOneOf(path.MatchRelative().AtParent().AtName(other)))
 	}
-	return schema.SingleNestedAttribute{
-		MarkdownDescription: "When the model is evaluated on the validation data, in addition to the evaluation after the last step: every N steps, every N epochs, or both. " +
-			"Training pauses during an evaluation, and the workers share the data. Evaluation does not affect the model. " +
-			"An Event reports each result; the job's status and `model.json` contain all of them. Needs `data.validation`. Changing it replaces the job.",
-		Optional: true,
-		Attributes: map[string]schema.Attribute{
-			"interval_steps":  between("Steps between two evaluations (ElasticDL's `--evaluation_steps`).", "interval_epochs"),
-			"interval_epochs": between("Epochs between two evaluations.", "interval_steps"),
-		},
-	}
+	return optionalObject("When the model is evaluated on the validation data, in addition to the evaluation after the last step: every N steps, every N epochs, or both. "+
+		"Training pauses during an evaluation, and the workers share the data. Evaluation does not affect the model. "+
+		"An Event reports each result; the job's status and `model.json` contain all of them. Needs `data.validation`. Changing it replaces the job.", map[string]schema.Attribute{
+		"interval_steps":  between("Steps between two evaluations (ElasticDL's `--evaluation_steps`).", "interval_epochs"),
+		"interval_epochs": between("Epochs between two evaluations.", "interval_steps"),
+	})
 }
 
 func trainingJobCheckpointAttribute() schema.SingleNestedAttribute {
@@ -359,22 +247,13 @@ func trainingJobCheckpointAttribute() schema.SingleNestedAttribute {
 			"The master also writes a checkpoint when it is stopped, and after the last step, so that a job with more epochs can continue from it. " +
 			"Changing it replaces the job; the new job resumes from the newest matching checkpoint.",
 		Attributes: map[string]schema.Attribute{
-			"interval_steps": schema.Int64Attribute{
-				MarkdownDescription: "Steps between two checkpoints (ElasticDL's `--checkpoint_steps`). By default a checkpoint is written at the end of each epoch.",
-				Optional:            true,
-				Validators:          []validator.Int64{int64validator.AtLeast(1)},
-			},
-			"max_to_keep": schema.Int64Attribute{
-				MarkdownDescription: "Number of checkpoints to keep (`--keep_checkpoint_max`); 0 keeps all. 3 by default. If a checkpoint is damaged, the previous one is used. Without `output`, only one is kept.",
-				Optional:            true,
-				Validators:          []validator.Int64{int64validator.Between(0, math.MaxInt32)},
-			},
-			"directory": schema.StringAttribute{
-				MarkdownDescription: "Directory for the checkpoints (`--checkpoint_dir`), in a volume that the master mounts. " +
-					"By default `checkpoints` below `output`; jobs with the same model, data and training settings share their checkpoints there, also with a different number of epochs.",
-				Optional:   true,
-				Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
-			},
+			"interval_steps": optionalInteger("Steps between two checkpoints (ElasticDL's `--checkpoint_steps`). By default a checkpoint is written at the end of each epoch.",
+				int64validator.AtLeast(1)),
+			"max_to_keep": optionalInteger("Number of checkpoints to keep (`--keep_checkpoint_max`); 0 keeps all. 3 by default. If a checkpoint is damaged, the previous one is used. Without `output`, only one is kept.",
+				int64validator.Between(0, math.MaxInt32)),
+			"directory": optionalText("Directory for the checkpoints (`--checkpoint_dir`), in a volume that the master mounts. "+
+				"By default `checkpoints` below `output`; jobs with the same model, data and training settings share their checkpoints there, also with a different number of epochs.",
+				stringvalidator.LengthAtLeast(1)),
 		},
 	}
 }
@@ -384,21 +263,14 @@ func podAttributes(cpu, memory string) map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"priority_class_name": nameAttribute("PriorityClass of the pod, such as `elastic_priority_class.NAME.name`; the cluster's default if not set."),
 		"resources":           resourcesAttribute("Requests and limits of the container; `" + cpu + "` CPU and `" + memory + "` memory by default, as in ElasticDL."),
-		"node_selector":       nodeSelectorAttribute("Node labels that the pod requires."),
+		"node_selector":       optionalTextMap("Node labels that the pod requires.", labels{}),
 		"tolerations":         tolerationsAttribute("Taints that the pod tolerates, in addition to `not-ready` and `unreachable` for 15 s."),
 		"affinity":            jsonAttribute("Affinity of the pod as in the Kubernetes API: `jsonencode({ nodeAffinity = … })`."),
-		"env": schema.MapAttribute{
-			MarkdownDescription: "Environment variables of the container. The value is stored in the state in plain text: do not use it for secrets.",
-			ElementType:         types.StringType,
-			Optional:            true,
-		},
-		"labels":      schema.MapAttribute{MarkdownDescription: "Labels of the pod.", ElementType: types.StringType, Optional: true, Validators: []validator.Map{labels{}}},
-		"annotations": schema.MapAttribute{MarkdownDescription: "Annotations of the pod.", ElementType: types.StringType, Optional: true, Validators: []validator.Map{annotations{}}},
-		"termination_grace_period_seconds": schema.Int64Attribute{
-			MarkdownDescription: "Seconds between SIGTERM and SIGKILL, in which the pod can finish its current minibatch or step; 30 by default.",
-			Optional:            true,
-			Validators:          []validator.Int64{int64validator.AtLeast(0)},
-		},
+		"env":                 optionalTextMap("Environment variables of the container. The value is stored in the state in plain text: do not use it for secrets."),
+		"labels":              optionalTextMap("Labels of the pod.", labels{}),
+		"annotations":         optionalTextMap("Annotations of the pod.", annotations{}),
+		"termination_grace_period_seconds": optionalInteger("Seconds between SIGTERM and SIGKILL, in which the pod can finish its current minibatch or step; 30 by default.",
+			int64validator.AtLeast(0)),
 		"runtime_class_name": nameAttribute("RuntimeClass of the pod."),
 		"security_context": securityContextAttribute("Defaults of the attributes that are not set: user, group and `fs_group` 65532, not root, a read-only root file system, no privilege escalation, all capabilities dropped, " +
 			"and the seccomp profile `RuntimeDefault`, as the Pod Security Standard *restricted* requires."),
@@ -409,16 +281,7 @@ func podAttributes(cpu, memory string) map[string]schema.Attribute {
 
 func trainingJobVolumesAttribute() schema.Attribute {
 	attributes := volumeAttributes("Whether the volume is mounted read-only; by default true on workers, which only read data, and false on the master, which writes the output.")
-	attributes["mount_on"] = schema.StringAttribute{
-		MarkdownDescription: "Which pods mount it: `all` (default), `master` or `workers`.",
-		Optional:            true,
-		Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
-		Computed:            true,
-		Default:             stringdefault.StaticString(trainingjob.MountAll),
-	}
-	return schema.ListNestedAttribute{
-		MarkdownDescription: "Volumes for data and output. Changing them replaces the job.",
-		Optional:            true,
-		NestedObject:        schema.NestedAttributeObject{Attributes: attributes},
-	}
+	attributes["mount_on"] = textOr("Which pods mount it: `all` (default), `master` or `workers`.",
+		trainingjob.MountAll, stringvalidator.LengthAtLeast(1))
+	return optionalObjects("Volumes for data and output. Changing them replaces the job.", attributes)
 }

@@ -2,15 +2,17 @@ package provider
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/modelfile"
 )
 
 // ValidateConfig validates the job itself. It skips what depends on unknown values: Terraform validates again when it
@@ -92,19 +94,25 @@ func valueAt(value tftypes.Value, field string) tftypes.Value {
 }
 
 // trainingJobName is the rule for names of jobs.
-type trainingJobName struct{}
+var trainingJobName = ownName("Invalid name for a training job",
+	fmt.Sprintf("a DNS label of at most %d characters that begins with a letter", trainingjob.MaxNameLength), trainingjob.NameProblem)
 
-func (trainingJobName) Description(context.Context) string {
-	return "a DNS label of at most " + strconv.Itoa(trainingjob.MaxNameLength) + " characters that begins with a letter"
-}
-
-func (v trainingJobName) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
-
-func (trainingJobName) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
-	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
-		return
+// checkModelFile reads a job's model file as its master will: a mistake that the master would refuse is an error with
+// its line, and a probable mistake a warning. It does not read a script of another framework.
+func checkModelFile(d trainingjob.Definition) diag.Diagnostics {
+	var diags diag.Diagnostics
+	if d.ModelText == "" || len(d.Job.Command) > 0 {
+		return diags
 	}
-	if problem := trainingjob.NameProblem(req.ConfigValue.ValueString()); problem != "" {
-		resp.Diagnostics.AddAttributeError(req.Path, "Invalid name for a training job", "name "+problem+".")
+	at := path.Root("model").AtName("content")
+	_, report, err := modelfile.Load(at.String(), []byte(d.ModelText), modelfile.Options{LearningRate: d.Job.Training.LearningRate})
+	if err != nil {
+		diags.AddAttributeError(at, "Invalid model file", fmt.Sprintf("%s.\n\n"+
+			"To check a model file and show its layers, run elastic-trainer model FILE. A script of another framework, such as PyTorch, needs workers.command.", err))
+		return diags
 	}
+	for _, warning := range report.Warnings {
+		diags.AddAttributeWarning(at, "Possible mistake in the model file", fmt.Sprintf("%s, %s.", at, warning))
+	}
+	return diags
 }

@@ -37,12 +37,9 @@ func workloadPriorityClassSchema(ctx context.Context) schema.Schema {
 			"Workloads are evicted only if the ClusterQueue's `preemption` allows it; it is `Never` by default.\n\n" +
 			"A change of `value` applies to new workloads. Existing workloads keep their priority until their job's label names another class.",
 		Attributes: kueueAttributes(ctx, "Name of the class, as in a job's label.", map[string]schema.Attribute{
-			"value": schema.Int64Attribute{
-				MarkdownDescription: "The priority; higher values are more important. Changing it does not change existing workloads.",
-				Required:            true,
-				Validators:          int32Validators(),
-			},
-			"description": freeText("When to use this class; at most 2048 characters."),
+			"value": requiredInteger("The priority; higher values are more important. Changing it does not change existing workloads.",
+				int32Validators()...),
+			"description": textOr("When to use this class; at most 2048 characters.", ""),
 		}),
 	}
 }

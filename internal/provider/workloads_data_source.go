@@ -35,12 +35,12 @@ func (d *workloadsData) Schema(_ context.Context, _ datasource.SchemaRequest, re
 			"namespace": schema.StringAttribute{
 				MarkdownDescription: "Selects the workloads of this namespace; all by default. The position in the queue is known only if the workloads of all namespaces are read.",
 				Optional:            true,
-				Validators:          []validator.String{namespaceName{}},
+				Validators:          []validator.String{namespaceName},
 			},
 			"queue": schema.StringAttribute{
 				MarkdownDescription: "Selects the workloads of LocalQueues with this name.",
 				Optional:            true,
-				Validators:          []validator.String{subdomain{}},
+				Validators:          []validator.String{subdomain},
 			},
 			"as_of": readText("Time at which the workloads were read, in RFC 3339."),
 			"workloads": readObjects("The workloads, in order of namespace and name.", map[string]schema.Attribute{

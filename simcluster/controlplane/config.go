@@ -1,6 +1,7 @@
 package controlplane
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -145,9 +146,7 @@ func (g NodeGroup) validate() error {
 		problems = append(problems, fmt.Errorf("count %d is negative", g.Count))
 	}
 	quantities := map[string]string{"cpu": g.CPU, "memory": g.Memory, "allocatable cpu": g.allocatableCPU()}
-	for name, quantity := range g.Resources {
-		quantities[name] = quantity
-	}
+	maps.Copy(quantities, g.Resources)
 	parsed := map[string]resource.Quantity{}
 	for name, text := range quantities {
 		quantity, err := resource.ParseQuantity(text)
@@ -194,10 +193,7 @@ func (g NodeGroup) labelsOf(index int) map[string]string {
 }
 
 func (g NodeGroup) allocatableCPU() string {
-	if g.AllocatableCPU == "" {
-		return g.CPU
-	}
-	return g.AllocatableCPU
+	return cmp.Or(g.AllocatableCPU, g.CPU)
 }
 
 // ParseNodeGroup parses the notation of the command line, such as

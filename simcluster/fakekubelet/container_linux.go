@@ -2,6 +2,7 @@ package fakekubelet
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,9 +71,7 @@ func (o *owner) container(ctx context.Context, c *corev1.Container, program exec
 			return processSpec{}, reasonCreateError, err
 		}
 	} else {
-		if spec.dir == "" {
-			spec.dir = "/"
-		}
+		spec.dir = cmp.Or(spec.dir, "/")
 		spec.view = &fileView{Scratch: root, Binds: binds, Dir: spec.dir}
 		// Only a sidecar has somebody beside it; others have no need of another process to enter namespaces.
 		spec.ownProcesses = c.RestartPolicy != nil && (pod.Spec.ShareProcessNamespace == nil || !*pod.Spec.ShareProcessNamespace)
@@ -108,9 +107,7 @@ func (o *owner) rewrite(spec *processSpec, root, home string, binds []bind, vari
 		}
 	}
 	variables[rootVariable] = root
-	if spec.dir == "" {
-		spec.dir = home
-	}
+	spec.dir = cmp.Or(spec.dir, home)
 	spec.dir = rewritePaths(spec.dir, root, mountPaths)
 	if _, err := os.Stat(spec.dir); err != nil {
 		// A working directory that only the image would have.
@@ -127,10 +124,7 @@ func setDefault(variables map[string]string, name, value string) {
 }
 
 func hostname(pod *corev1.Pod) string {
-	if pod.Spec.Hostname != "" {
-		return pod.Spec.Hostname
-	}
-	return pod.Name
+	return cmp.Or(pod.Spec.Hostname, pod.Name)
 }
 
 func (o *owner) containerDir(container string) string {

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -57,9 +58,7 @@ func (o options) run(ctx context.Context) error {
 	if o.seeds == 0 {
 		return errors.New("-seeds must be at least 1")
 	}
-	if o.recordings == "" {
-		o.recordings = filepath.Join(o.root, "internal/scheduler/conformance/testdata")
-	}
+	o.recordings = cmp.Or(o.recordings, filepath.Join(o.root, "internal/scheduler/conformance/testdata"))
 	var p page
 	p.first, p.seeds = o.first, o.seeds
 	var err error

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -50,9 +51,7 @@ func (o options) run(ctx context.Context, out io.Writer) error {
 			return fmt.Errorf("-push=%s: %w; write REGISTRY/NAME:TAG", o.push, err)
 		}
 	}
-	if o.output == "" {
-		o.output = filepath.Join(o.root, "dist")
-	}
+	o.output = cmp.Or(o.output, filepath.Join(o.root, "dist"))
 	source, err := image.SourceOf(ctx, o.root, o.version)
 	if err != nil {
 		return err

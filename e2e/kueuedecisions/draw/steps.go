@@ -133,9 +133,7 @@ func (d *drawing) workload() object {
 		request := object{pick(d, "required", "preferred"): pick(d, d.levels...), "podSetGroupName": group}
 		leader["topologyRequest"] = request
 		own := object{}
-		for k, v := range request {
-			own[k] = v
-		}
+		maps.Copy(own, request)
 		if d.chance(30) {
 			d.slice(workers, own)
 		}
@@ -154,9 +152,7 @@ func (d *drawing) workload() object {
 		delete(two, "minCount")
 		w["podSets"] = []object{one, two}
 	default:
-		for k, v := range d.podSet() {
-			w[k] = v
-		}
+		maps.Copy(w, d.podSet())
 	}
 	d.made[name] = maps.Clone(w)
 	return w

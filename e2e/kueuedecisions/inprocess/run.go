@@ -1,6 +1,7 @@
 package inprocess
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -236,31 +237,21 @@ func (r *run) addQueue(q conformance.ClusterQueue) error {
 	if spec.NamespaceSelector == nil {
 		spec.NamespaceSelector = &metav1.LabelSelector{}
 	}
-	if spec.QueueingStrategy == "" {
-		spec.QueueingStrategy = kueue.BestEffortFIFO
-	}
+	spec.QueueingStrategy = cmp.Or(spec.QueueingStrategy, kueue.BestEffortFIFO)
 	if spec.Preemption == nil {
 		spec.Preemption = &kueue.ClusterQueuePreemption{}
 	}
 	p := spec.Preemption
-	if p.WithinClusterQueue == "" {
-		p.WithinClusterQueue = kueue.PreemptionPolicyNever
-	}
-	if p.ReclaimWithinCohort == "" {
-		p.ReclaimWithinCohort = kueue.PreemptionPolicyNever
-	}
+	p.WithinClusterQueue = cmp.Or(p.WithinClusterQueue, kueue.PreemptionPolicyNever)
+	p.ReclaimWithinCohort = cmp.Or(p.ReclaimWithinCohort, kueue.PreemptionPolicyNever)
 	if p.BorrowWithinCohort == nil {
 		p.BorrowWithinCohort = &kueue.BorrowWithinCohort{Policy: kueue.BorrowWithinCohortPolicyNever}
 	}
 	if spec.FlavorFungibility == nil {
 		spec.FlavorFungibility = &kueue.FlavorFungibility{}
 	}
-	if spec.FlavorFungibility.WhenCanBorrow == "" {
-		spec.FlavorFungibility.WhenCanBorrow = kueue.MayStopSearch
-	}
-	if spec.FlavorFungibility.WhenCanPreempt == "" {
-		spec.FlavorFungibility.WhenCanPreempt = kueue.TryNextFlavor
-	}
+	spec.FlavorFungibility.WhenCanBorrow = cmp.Or(spec.FlavorFungibility.WhenCanBorrow, kueue.MayStopSearch)
+	spec.FlavorFungibility.WhenCanPreempt = cmp.Or(spec.FlavorFungibility.WhenCanPreempt, kueue.TryNextFlavor)
 	apimeta.SetStatusCondition(&queue.Status.Conditions, metav1.Condition{Type: kueue.ClusterQueueActive, Status: metav1.ConditionTrue, Reason: "Ready"})
 	created := queue.DeepCopy()
 	if err := r.client.Create(r.ctx, created); err != nil {

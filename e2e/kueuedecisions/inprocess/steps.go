@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -203,7 +202,7 @@ func (r *run) changeQueue(s *conformance.Step) error {
 			for _, f := range g.Flavors {
 				for i := range f.Resources {
 					if string(f.Name) == s.Flavor && string(f.Resources[i].Name) == s.Resource {
-						setQuota(&f.Resources[i], s.Set)
+						s.Change(&f.Resources[i])
 					}
 				}
 			}
@@ -231,22 +230,6 @@ func (r *run) changeQueue(s *conformance.Step) error {
 		return err
 	}
 	return r.reconcileUsageOf(queue.Name)
-}
-
-func setQuota(q *kueue.ResourceQuota, set map[string]*resource.Quantity) {
-	for field, value := range set {
-		switch field {
-		case "nominalQuota":
-			if value == nil {
-				value = &resource.Quantity{}
-			}
-			q.NominalQuota = *value
-		case "borrowingLimit":
-			q.BorrowingLimit = value
-		case "lendingLimit":
-			q.LendingLimit = value
-		}
-	}
 }
 
 func (r *run) setNode(n *conformance.Node) error {

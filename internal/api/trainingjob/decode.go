@@ -2,6 +2,7 @@ package trainingjob
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -39,9 +40,7 @@ func DecodeStatus(cm *corev1.ConfigMap) (Status, error) {
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
 		return Status{}, fmt.Errorf("read %s of ConfigMap %s/%s: %w", StatusKey, cm.Namespace, cm.Name, err)
 	}
-	if s.Phase == "" {
-		s.Phase = PhasePending
-	}
+	s.Phase = cmp.Or(s.Phase, PhasePending)
 	return s, nil
 }
 

@@ -2,6 +2,7 @@ package trainingjob
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -99,9 +100,7 @@ func shared(all corev1.ResourceRequirements) (master, script corev1.ResourceRequ
 		}
 		script.Requests[name] = limit // which is Kubernetes' default
 	}
-	for name, request := range all.Requests {
-		script.Requests[name] = request
-	}
+	maps.Copy(script.Requests, all.Requests)
 	for _, name := range divided {
 		if request, ok := script.Requests[name]; ok {
 			master.Requests[name] = half(name, request)

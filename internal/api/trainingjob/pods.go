@@ -1,6 +1,7 @@
 package trainingjob
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -84,10 +85,7 @@ func (d Definition) WorkerTemplate() (corev1.PodTemplateSpec, error) {
 }
 
 func (d Definition) serviceAccount() string {
-	if d.ServiceAccountName != "" {
-		return d.ServiceAccountName
-	}
-	return ServiceAccountName(d.Job.Name)
+	return cmp.Or(d.ServiceAccountName, ServiceAccountName(d.Job.Name))
 }
 
 func (d Definition) podTemplate(role string, s PodSettings) corev1.PodTemplateSpec {

@@ -1,6 +1,7 @@
 package trainingjob
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -46,10 +47,7 @@ type Queue struct {
 
 // MinClass is the WorkloadPriorityClass of the master and the minimum workers, "" for none.
 func (q Queue) MinClass() string {
-	if q.MinPriorityClass != "" {
-		return q.MinPriorityClass
-	}
-	return q.PriorityClass
+	return cmp.Or(q.MinPriorityClass, q.PriorityClass)
 }
 
 // Classes are the queue without the topology, which is an attribute of its own; nil for none.

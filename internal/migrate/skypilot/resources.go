@@ -1,6 +1,7 @@
 package skypilot
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -198,17 +199,10 @@ func (p *parser) alternative(at string, item *yaml.Node, beside amounts) []accel
 	}
 	for _, amount := range []struct{ name, first, this string }{{"cpus", p.task.CPUs, cpus}, {"memory", p.task.Memory, memory}} {
 		if amount.first != amount.this {
-			p.refuse(item, "%s.%s is %s, and %s in the first alternative: a pod has one request, whichever node it lands on", at, amount.name, orNotSet(amount.this), orNotSet(amount.first))
+			p.refuse(item, "%s.%s is %s, and %s in the first alternative: a pod has one request, whichever node it lands on", at, amount.name, cmp.Or(amount.this, "not set"), cmp.Or(amount.first, "not set"))
 		}
 	}
 	return of
-}
-
-func orNotSet(amount string) string {
-	if amount == "" {
-		return "not set"
-	}
-	return amount
 }
 
 // otherCloud is the cloud of an alternative that is not for Kubernetes, or "".

@@ -39,14 +39,14 @@ func compare(at path.Path, from, to tftypes.Value) []Change {
 	switch kind := to.Type(); {
 	case !from.IsKnown() || !to.IsKnown():
 	case kind.Is(tftypes.Map{}):
-		before, after := entries(from), entries(to)
+		before, after := Entries(from), Entries(to)
 		for _, key := range sortedKeys(before, after) {
 			changes = append(changes, compare(at.AtMapKey(key), orNull(before[key], after[key]), orNull(after[key], before[key]))...)
 		}
 		return changes
 	case from.IsNull() || to.IsNull():
 	case kind.Is(tftypes.Object{}):
-		before, after := entries(from), entries(to)
+		before, after := Entries(from), Entries(to)
 		for _, name := range sortedKeys(before, after) {
 			changes = append(changes, compare(at.AtName(name), before[name], after[name])...)
 		}
@@ -91,10 +91,10 @@ func at(object map[string]tftypes.Value, of path.Path) (tftypes.Value, bool) {
 			if i == 0 {
 				value, ok = object[string(s)]
 			} else {
-				value, ok = entries(value)[string(s)]
+				value, ok = Entries(value)[string(s)]
 			}
 		case path.PathStepElementKeyString:
-			value, ok = entries(value)[string(s)]
+			value, ok = Entries(value)[string(s)]
 		case path.PathStepElementKeyInt:
 			if all := items(value); int(s) < len(all) {
 				value, ok = all[s], true
@@ -140,8 +140,8 @@ func extend(p path.Path, step path.PathStep) path.Path {
 	}
 }
 
-// entries are those of an object or a map; none of a null or unknown one.
-func entries(value tftypes.Value) map[string]tftypes.Value {
+// Entries are those of an object or a map; none of a null or unknown one.
+func Entries(value tftypes.Value) map[string]tftypes.Value {
 	all := map[string]tftypes.Value{}
 	if value.Type() != nil && !value.IsNull() && value.IsKnown() {
 		_ = value.As(&all) // an object or a map, as the caller has seen

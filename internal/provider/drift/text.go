@@ -158,7 +158,7 @@ func write(value tftypes.Value) string {
 		return "[" + strings.Join(texts, ", ") + "]"
 	default:
 		var texts []string
-		all := entries(value)
+		all := Entries(value)
 		for _, name := range sortedKeys(all) {
 			if entry := all[name]; !entry.IsNull() {
 				if kind.Is(tftypes.Map{}) {

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
@@ -121,3 +122,25 @@ func valueOf(in tftypes.Value) *big.Float {
 
 // textOf is a number in the usual notation.
 func textOf(value *big.Float) string { return value.Text('g', 20) }
+
+// Attributes sets the types of this package for all numbers of a resource's schema, at any depth, and returns the same
+// map. A schema passes through it once, so that no attribute can be forgotten.
+func Attributes(attributes map[string]schema.Attribute) map[string]schema.Attribute {
+	for name, attribute := range attributes {
+		switch a := attribute.(type) {
+		case schema.Int64Attribute:
+			a.CustomType = Int64{}
+			attributes[name] = a
+		case schema.Float64Attribute:
+			a.CustomType = Float64{}
+			attributes[name] = a
+		case schema.SingleNestedAttribute:
+			Attributes(a.Attributes)
+		case schema.ListNestedAttribute:
+			Attributes(a.NestedObject.Attributes)
+		case schema.MapNestedAttribute:
+			Attributes(a.NestedObject.Attributes)
+		}
+	}
+	return attributes
+}

@@ -16,6 +16,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/attr/xattr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/function"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -202,4 +203,27 @@ func sameAmount(a, b Value) bool {
 		return a.ValueString() == b.ValueString()
 	}
 	return x.Cmp(y) == 0
+}
+
+// NotNegative refuses amounts below zero.
+func NotNegative() validator.String { return notNegative{} }
+
+type notNegative struct{}
+
+func (notNegative) Description(context.Context) string { return "must not be negative" }
+
+func (m notNegative) MarkdownDescription(ctx context.Context) string { return m.Description(ctx) }
+
+func (m notNegative) ValidateString(ctx context.Context, req validator.StringRequest, resp *validator.StringResponse) {
+	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
+		return
+	}
+	amount, err := Parse(req.ConfigValue.ValueString())
+	if err != nil {
+		return // the type reports it already
+	}
+	if amount.Sign() < 0 {
+		resp.Diagnostics.AddAttributeError(req.Path, "Quantity out of range",
+			fmt.Sprintf("%s is %q; it %s.", req.Path, req.ConfigValue.ValueString(), m.Description(ctx)))
+	}
 }

@@ -276,16 +276,12 @@ func (p *PodHistory) observe(at time.Time, pod Pod) {
 	first(&p.Disrupted, pod.Disruption != "")
 	first(&p.Deleting, pod.Deleting)
 	first(&p.Ended, pod.Deleted || pod.Phase == "Succeeded" || pod.Phase == "Failed")
-	if p.FirstMessage == "" {
-		p.FirstMessage = pod.Unschedulable
-	}
+	p.FirstMessage = cmp.Or(p.FirstMessage, pod.Unschedulable)
 	// Keep what earlier states showed: the last state, that of a deleted object, may leave it out.
 	if pod.Disruption == "" {
 		pod.Disruption, pod.Cause = p.Disruption, p.Cause
 	}
-	if pod.Node == "" {
-		pod.Node = p.Node
-	}
+	pod.Node = cmp.Or(pod.Node, p.Node)
 	if pod.ExitCode == nil {
 		pod.ExitCode = p.ExitCode
 	}

@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -55,10 +56,7 @@ func (d *drawing) usage(l *nodeUsage, y float64) {
 }
 
 func orNone(class string) string {
-	if class == "" {
-		return "no priority class"
-	}
-	return class
+	return cmp.Or(class, "no priority class")
 }
 
 // outline is a line of steps through values, from 0 to top.

@@ -226,20 +226,25 @@ func (r *replay) setQuota(s *Step) error {
 	if quotaOf == nil {
 		return fmt.Errorf("ClusterQueue %s has no quota for %s in flavor %s", s.ClusterQueue, s.Resource, s.Flavor)
 	}
+	s.Change(quotaOf)
+	return r.setQueue(s.ClusterQueue, spec)
+}
+
+// Change replaces the fields of a quota that a setQuota step names.
+func (s *Step) Change(q *kueue.ResourceQuota) {
 	for field, value := range s.Set {
 		switch field {
 		case "nominalQuota":
 			if value == nil {
 				value = &resource.Quantity{}
 			}
-			quotaOf.NominalQuota = *value
+			q.NominalQuota = *value
 		case "borrowingLimit":
-			quotaOf.BorrowingLimit = value
+			q.BorrowingLimit = value
 		case "lendingLimit":
-			quotaOf.LendingLimit = value
+			q.LendingLimit = value
 		}
 	}
-	return r.setQueue(s.ClusterQueue, spec)
 }
 
 func (r *replay) stop(s *Step) error {

@@ -1,6 +1,7 @@
 package podadmission
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -69,9 +70,7 @@ func (c *Controller) Admit(pod *corev1.Pod) (*corev1.Pod, *Refusal) {
 // Complete returns the pod with all defaults, or the reason why the pod is rejected whatever the quotas are.
 func (c *Controller) Complete(pod *corev1.Pod) (*corev1.Pod, *Refusal) {
 	pod = pod.DeepCopy()
-	if pod.Namespace == "" {
-		pod.Namespace = corev1.NamespaceDefault
-	}
+	pod.Namespace = cmp.Or(pod.Namespace, corev1.NamespaceDefault)
 	namespace := c.namespace(pod.Namespace)
 	if namespace == nil {
 		return pod, refuse("namespaces %q not found", pod.Namespace)

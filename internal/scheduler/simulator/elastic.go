@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
@@ -44,10 +45,7 @@ func (e *elastic) arrives() {
 		e.makeMaster()
 		return
 	}
-	class := q.MinPriorityClass
-	if class == "" {
-		class = q.PriorityClass
-	}
+	class := cmp.Or(q.MinPriorityClass, q.PriorityClass)
 	e.group = e.newWorkload(e, trainingjob.MinJobName(e.name), q.Name, class, e.class(e.spec.Master.PriorityClass), e.groupPods(),
 		set{masterRole, 1, &e.spec.Master, e.spec.Topology.OfCore(masterRole)},
 		set{workerRole, e.min, &e.spec.Workers.Pod, e.spec.Topology.OfCore(workerRole)})

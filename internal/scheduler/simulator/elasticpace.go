@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
@@ -88,9 +89,7 @@ func (e *elastic) report() {
 		status.Phase = trainingjob.PhaseSucceeded
 	case e.core != nil:
 		status.Phase = map[coordinator.Phase]trainingjob.Phase{coordinator.Running: trainingjob.PhaseRunning}[state.Phase]
-		if status.Phase == "" {
-			status.Phase = trainingjob.PhaseWaiting
-		}
+		status.Phase = cmp.Or(status.Phase, trainingjob.PhaseWaiting)
 	case e.group != nil && e.group.admission == nil:
 		status.Phase = trainingjob.PhaseQueued
 	}

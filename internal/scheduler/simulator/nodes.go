@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -39,9 +40,7 @@ func amountOf(name corev1.ResourceName, q resource.Quantity) int64 {
 func (s *simulation) newNode(group *scenariofile.NodeGroup, n int) *node {
 	allocatable := corev1.ResourceList(group.Allocatable)
 	labels := map[string]string{corev1.LabelHostname: group.NodeName(n)}
-	for key, value := range group.Labels {
-		labels[key] = value
-	}
+	maps.Copy(labels, group.Labels)
 	for key := range group.Domains {
 		labels[key] = group.Domain(key, n)
 	}

@@ -11,6 +11,7 @@
 package data
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -79,9 +80,7 @@ type Dataset struct {
 // Open lists the files of a data set, reads their indexes (not their records), and checks the first record of each
 // against the schema. Empty files are left out and named in Notices; no records at all is an error.
 func Open(ctx context.Context, spec Spec) (_ *Dataset, err error) {
-	if spec.Codec == "" {
-		spec.Codec = dataset.BytesCodec
-	}
+	spec.Codec = cmp.Or(spec.Codec, dataset.BytesCodec)
 	if spec.CacheBytes == 0 {
 		spec.CacheBytes = DefaultCacheBytes()
 	}

@@ -1,6 +1,7 @@
 package validation
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -66,8 +67,8 @@ func preemption(preemption *kueue.ClusterQueuePreemption, path *field.Path) fiel
 	}
 	policy := path.Child("borrowWithinCohort", "policy")
 	errs = append(errs, oneOf(borrow.Policy, policy, kueue.BorrowWithinCohortPolicyNever, kueue.BorrowWithinCohortPolicyLowerPriority)...)
-	if orDefault(preemption.ReclaimWithinCohort, kueue.PreemptionPolicyNever) == kueue.PreemptionPolicyNever &&
-		orDefault(borrow.Policy, kueue.BorrowWithinCohortPolicyNever) != kueue.BorrowWithinCohortPolicyNever {
+	if cmp.Or(preemption.ReclaimWithinCohort, kueue.PreemptionPolicyNever) == kueue.PreemptionPolicyNever &&
+		cmp.Or(borrow.Policy, kueue.BorrowWithinCohortPolicyNever) != kueue.BorrowWithinCohortPolicyNever {
 		errs = append(errs, field.Invalid(policy, borrow.Policy,
 			"needs reclaimWithinCohort LowerPriority or Any: a queue that does not take its own quota back cannot evict others to borrow"))
 	}
@@ -88,7 +89,7 @@ func flavorFungibility(fungibility *kueue.FlavorFungibility, path *field.Path) f
 	if !slices.Contains(words, *fungibility.Preference) {
 		errs = append(errs, field.NotSupported(preference, *fungibility.Preference, words))
 	}
-	borrow, preempt := orDefault(fungibility.WhenCanBorrow, kueue.MayStopSearch), orDefault(fungibility.WhenCanPreempt, kueue.TryNextFlavor)
+	borrow, preempt := cmp.Or(fungibility.WhenCanBorrow, kueue.MayStopSearch), cmp.Or(fungibility.WhenCanPreempt, kueue.TryNextFlavor)
 	if borrow != kueue.TryNextFlavor || preempt != kueue.TryNextFlavor {
 		errs = append(errs, field.Invalid(preference, *fungibility.Preference,
 			fmt.Sprintf("needs whenCanBorrow and whenCanPreempt to be TryNextFlavor (they are %s and %s): otherwise the search ends before there is a choice", borrow, preempt)))

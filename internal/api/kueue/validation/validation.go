@@ -72,14 +72,6 @@ func oneOf[T ~string](word T, path *field.Path, words ...T) field.ErrorList {
 	return field.ErrorList{field.NotSupported(path, word, words)}
 }
 
-// orDefault is the value that a word has for the API server.
-func orDefault[T ~string](word, byDefault T) T {
-	if word == "" {
-		return byDefault
-	}
-	return word
-}
-
 func stopPolicy(policy *kueue.StopPolicy, path *field.Path) field.ErrorList {
 	words := []kueue.StopPolicy{kueue.None, kueue.Hold, kueue.HoldAndDrain}
 	if policy == nil || slices.Contains(words, *policy) {

@@ -6,6 +6,7 @@
 package accelerator
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -157,9 +158,7 @@ func (t *Table) Lookup(name string) (canonical string, d Definition, err error) 
 			name, strings.Join(t.nearest(name), ", "))
 	}
 	d = t.rows[canonical]
-	if d.Resource == "" {
-		d.Resource = DefaultResource
-	}
+	d.Resource = cmp.Or(d.Resource, DefaultResource)
 	return canonical, d, nil
 }
 
@@ -200,10 +199,7 @@ func (t *Table) contradicts(key, value, name string) bool {
 }
 
 func (d Definition) resource() string {
-	if d.Resource == "" {
-		return DefaultResource
-	}
-	return d.Resource
+	return cmp.Or(d.Resource, DefaultResource)
 }
 
 // Values are all values of the table by label key, for Options.Refuse where the flavors are not known.

@@ -20,9 +20,7 @@ const (
 // Complete sets the defaults of a job.
 func (j *Job) Complete() {
 	if g := j.Gang; g != nil {
-		if g.Pods == 0 {
-			g.Pods = 1
-		}
+		g.Pods = cmp.Or(g.Pods, 1)
 		g.complete()
 		if g.Stops == nil {
 			g.Stops = g.TerminationGracePeriod
@@ -30,12 +28,8 @@ func (j *Job) Complete() {
 	}
 	if e := j.Elastic; e != nil {
 		w := &e.Workers
-		if w.Min == 0 {
-			w.Min = 1
-		}
-		if w.Max == 0 {
-			w.Max = w.Min
-		}
+		w.Min = cmp.Or(w.Min, 1)
+		w.Max = cmp.Or(w.Max, w.Min)
 		for _, p := range []*Pod{&e.Master, &w.Pod} {
 			p.complete()
 			if p.Stops == nil {

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"fmt"
 	"math/bits"
 	"math/rand/v2"
@@ -25,10 +26,7 @@ var lengths = []int{125, 110, 100, 90, 80, 70, 60, 60, 60, 60, 55, 45, 45, 40}
 
 // synthetic draws jobs like Philly's. Fewer of them come at the same rate for a shorter time.
 func (b *builder) synthetic() error {
-	count := b.trace.Limit
-	if count == 0 {
-		count = phillyCount
-	}
+	count := cmp.Or(b.trace.Limit, phillyCount)
 	if !b.nodesGiven {
 		nodes := phillyNodes
 		group := scenariofile.NodeGroup{Name: "node", Count: &nodes, Allocatable: scenariofile.Resources{gpu: quantity(8)}}

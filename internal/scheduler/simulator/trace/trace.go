@@ -20,6 +20,7 @@
 package trace
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -205,9 +206,7 @@ func (b *builder) elastic(r row, pod scenariofile.Pod, queue, class string) *sce
 	}
 	perWorker := max(scenariofile.Rate(1_000_000/slowness), 1)
 	master := scenariofile.Pod{PriorityClass: b.trace.High, TerminationGracePeriod: pod.TerminationGracePeriod, Stops: pod.Stops}
-	if master.PriorityClass == "" {
-		master.PriorityClass = pod.PriorityClass
-	}
+	master.PriorityClass = cmp.Or(master.PriorityClass, pod.PriorityClass)
 	e := &scenariofile.Elastic{
 		Master: master, Workers: scenariofile.Workers{Min: 1, Max: r.pods, Pod: pod},
 		Steps:           max(1, steps/slowness),

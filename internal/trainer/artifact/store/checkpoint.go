@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,10 +28,7 @@ const (
 
 // checkpoints is the directory of a lineage's.
 func (d Directory) checkpoints(lineage string) string {
-	root := d.CheckpointRoot
-	if root == "" {
-		root = filepath.Join(d.Root, CheckpointsDir)
-	}
+	root := cmp.Or(d.CheckpointRoot, filepath.Join(d.Root, CheckpointsDir))
 	return filepath.Join(root, lineage[:8])
 }
 

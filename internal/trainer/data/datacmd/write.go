@@ -2,6 +2,7 @@ package datacmd
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -33,18 +34,13 @@ type recordWriter interface {
 
 // newWriter checks the options and that nothing is in the way of total records from ds.
 func newWriter(ds *data.Dataset, total int64, out Output) (*writer, error) {
-	if out.RecordsPerFile == 0 {
-		out.RecordsPerFile = DefaultRecordsPerFile
-	}
+	out.RecordsPerFile = cmp.Or(out.RecordsPerFile, DefaultRecordsPerFile)
 	if out.RecordsPerFile < 1 || out.RecordsPerChunk < 0 {
 		return nil, fmt.Errorf("%d records per file and %d per chunk; use positive numbers", out.RecordsPerFile, out.RecordsPerChunk)
 	}
 	w := &writer{out: out}
 	if out.Format == dataset.IDX {
-		prefix := out.IDXPrefix
-		if prefix == "" {
-			prefix = "train"
-		}
+		prefix := cmp.Or(out.IDXPrefix, "train")
 		w.names = []string{prefix + "-images-idx3-ubyte", prefix + "-labels-idx1-ubyte"}
 	} else {
 		end := ""

@@ -2,6 +2,7 @@ package recordio
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/binary"
 	"errors"
@@ -47,9 +48,7 @@ func NewWriter(w io.Writer, options WriterOptions) (*Writer, error) {
 	if options.MaxChunkRecords < 0 || int64(options.MaxChunkRecords) > math.MaxUint32 {
 		return nil, fmt.Errorf("writing RecordIO: chunks of %d records; use a positive number, or 0 for no limit", options.MaxChunkRecords)
 	}
-	if options.MaxChunkBytes == 0 {
-		options.MaxChunkBytes = DefaultMaxChunkBytes
-	}
+	options.MaxChunkBytes = cmp.Or(options.MaxChunkBytes, DefaultMaxChunkBytes)
 	return &Writer{w: w, options: options}, nil
 }
 

@@ -2,6 +2,7 @@ package tfrecord
 
 import (
 	"bufio"
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"io"
@@ -60,9 +61,7 @@ func (x Index) Find(record int64) int {
 // ReadIndex makes the index of a file of size bytes. It verifies the checksums of all lengths; those of the records are
 // verified when they are read. name is for messages.
 func ReadIndex(r io.ReaderAt, size int64, name string, o Options) (Index, error) {
-	if o.ReadBytes == 0 {
-		o.ReadBytes = 1 << 20
-	}
+	o.ReadBytes = cmp.Or(o.ReadBytes, 1<<20)
 	compression, err := detect(r, size, name)
 	if err != nil {
 		return Index{}, err

@@ -1,6 +1,7 @@
 package modelfile
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -147,9 +148,7 @@ func columnFunctions() map[string]starlark.Value {
 			"shared_embeddings":                       "give each column an embedding_column of its own, or put them together by concatenated_categorical_column",
 			"categorical_column_with_vocabulary_file": "write the words in the model file, with categorical_column_with_vocabulary_list",
 		}[name]
-		if alternative == "" {
-			alternative = "columns of one number or word for each record are"
-		}
+		alternative = cmp.Or(alternative, "columns of one number or word for each record are")
 		values[tf+name] = unknown{"tf.feature_column." + name, "is not implemented; " + alternative}
 	}
 	values["tensorflow.keras.layers.DenseFeatures"] = denseFeatures()

@@ -378,9 +378,7 @@ var (
 // merged adds to the arguments that every layer accepts with the values that change nothing.
 func merged(more map[string][]starlark.Value) map[string][]starlark.Value {
 	only := map[string][]starlark.Value{"trainable": trueOnly, "dtype": float32Only}
-	for k, v := range more {
-		only[k] = v
-	}
+	maps.Copy(only, more)
 	return only
 }
 

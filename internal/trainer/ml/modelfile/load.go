@@ -50,9 +50,7 @@ type Options struct {
 // Load runs the model file src, which filename names in messages, and returns what it builds and what there is to say
 // about it. A refusal is an *Error.
 func Load(filename string, src []byte, opt Options) (*graph.Model, *Report, error) {
-	if opt.Mode == "" {
-		opt.Mode = Training
-	}
+	opt.Mode = cmp.Or(opt.Mode, Training)
 	if opt.limits == (limits{}) {
 		opt.limits = defaultLimits
 	}
@@ -160,9 +158,7 @@ func (l *loader) execute(file string, translated *translation) (starlark.StringD
 		}
 		imports[i.name] = v
 	}
-	for name, v := range imports {
-		predeclared[name] = v
-	}
+	maps.Copy(predeclared, imports)
 	defined := slices.Clone(contractNames)
 	inMain := map[string]bool{}
 	for _, s := range translated.parts {

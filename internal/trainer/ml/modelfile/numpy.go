@@ -1,6 +1,7 @@
 package modelfile
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -211,9 +212,7 @@ func makeArray(s *session, v starlark.Value, d dtype) (*array, error) {
 	if err != nil {
 		return nil, err
 	}
-	if d == "" {
-		d = a.dtype
-	}
+	d = cmp.Or(d, a.dtype)
 	return a.convert(s, d)
 }
 

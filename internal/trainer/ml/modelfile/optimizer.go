@@ -1,6 +1,8 @@
 package modelfile
 
 import (
+	"maps"
+
 	"go.starlark.net/starlark"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/graph"
@@ -54,9 +56,7 @@ func optimizerFunctions() map[string]starlark.Value {
 	values := map[string]starlark.Value{}
 	for name, class := range optimizerClasses {
 		only := map[string][]starlark.Value{"decay": {starlark.MakeInt(0), starlark.Float(0)}, "clipnorm": none, "clipvalue": none}
-		for k, v := range class.only {
-			only[k] = v
-		}
+		maps.Copy(only, class.only)
 		for _, path := range []string{"tensorflow.optimizers.", "tensorflow.keras.optimizers."} {
 			sig := signature{name: display(path + name), positional: class.positional, keywords: []string{"lr", "name"}, only: only}
 			values[path+name] = function(sig, func(_ *starlark.Thread, a *arguments) (starlark.Value, error) {

@@ -3,6 +3,7 @@ package modelfile
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -158,9 +159,7 @@ func preprocessingFunctions() map[string]starlark.Value {
 		sig.keywords = append(sig.keywords, "name")
 		v := function(sig, func(_ *starlark.Thread, a *arguments) (starlark.Value, error) {
 			attrs := starlark.StringDict{}
-			for k, v := range a.values {
-				attrs[k] = v
-			}
+			maps.Copy(attrs, a.values)
 			return &preprocessing{name: name, attrs: attrs, call: of(a)}, nil
 		})
 		const path = "elasticdl_preprocessing.layers."

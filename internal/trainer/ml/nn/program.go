@@ -91,3 +91,48 @@ func each(units []func()) phase {
 		run:   func(_ *thread, i int) { units[i]() },
 	}
 }
+
+// sumChunk is how many floats of a gradient are a unit of work: what stays in the first cache level.
+const sumChunk = 4096
+
+// sumOfBlocks is the phase that adds the blocks' gradients in order into the gradient, from that offset on.
+func (n *Network) sumOfBlocks(sums *[]float32, offset, size int) phase {
+	return phase{
+		units: func(*Network) int { return (size + sumChunk - 1) / sumChunk },
+		run: func(_ *thread, unit int) {
+			from := unit * sumChunk
+			to := min(from+sumChunk, size)
+			out := n.run.gradient[offset+from : offset+to]
+			copy(out, (*sums)[from:to])
+			for block := 1; block < kernel.Blocks(n.run.records); block++ {
+				n.kernel.Add(out, (*sums)[block*size+from:block*size+to])
+			}
+		},
+	}
+}
+
+// arena hands out parts of one array. Parts begin at multiples of 16 floats, a cache line, and are zero.
+type arena struct {
+	size    int
+	pending []reservation
+}
+
+type reservation struct {
+	into   *[]float32
+	offset int
+	length int
+}
+
+// reserve asks for a part of that many floats, which *into is when allocate returns.
+func (a *arena) reserve(into *[]float32, length int) {
+	a.pending = append(a.pending, reservation{into, a.size, length})
+	a.size += (length + 15) &^ 15
+}
+
+func (a *arena) allocate() {
+	all := make([]float32, a.size)
+	for _, r := range a.pending {
+		*r.into = all[r.offset : r.offset+r.length : r.offset+r.length]
+	}
+	a.pending = nil
+}

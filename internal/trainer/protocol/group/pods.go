@@ -1,6 +1,7 @@
 package group
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -167,9 +168,7 @@ func (g *Group) Status() coordinator.Status {
 		w := coordinator.WorkerStatus{Worker: id, Pod: p.name, State: coordinator.WorkerPending, Minimum: p.minimum, Reason: p.reason}
 		if p.state == coordinator.PodRunning {
 			w.State = coordinator.WorkerStarting
-			if w.Reason == "" {
-				w.Reason = p.left
-			}
+			w.Reason = cmp.Or(w.Reason, p.left)
 		}
 		seen[id] = w
 	}

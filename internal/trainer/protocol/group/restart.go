@@ -1,6 +1,7 @@
 package group
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -176,9 +177,7 @@ func (g *Group) waitsForOthers(chosen int) bool {
 	if r == nil || chosen+g.cfg.Multiple > g.pods.max || g.step >= g.cfg.Steps {
 		return false
 	}
-	if g.lastCall == 0 {
-		g.lastCall = g.now + r.LastCall
-	}
+	g.lastCall = cmp.Or(g.lastCall, g.now+r.LastCall)
 	if g.now >= g.lastCall {
 		return false
 	}

@@ -1,6 +1,7 @@
 package framework
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -73,9 +74,7 @@ func layOut(d Description) (layout, error) {
 	names := map[string]bool{}
 	role := 0
 	for _, t := range d.Tensors {
-		if t.DType == "" {
-			t.DType = safetensors.F32
-		}
+		t.DType = cmp.Or(t.DType, safetensors.F32)
 		at := slices.Index(roles, t.Role)
 		width := safetensors.ElementBytes(t.DType)
 		switch {

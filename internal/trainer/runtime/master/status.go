@@ -2,13 +2,16 @@ package master
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/elastic-training/terraform-provider-elastic/internal/api/trainingjob"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/ml/nn"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/observe/goodput"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/observe/history"
+	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/observe/page"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/protocol/coordinator"
 	"github.com/elastic-training/terraform-provider-elastic/internal/trainer/runtime/job"
 )
@@ -166,4 +169,24 @@ func (m *Master) finishedStatus() trainingjob.Status {
 func (m *Master) means(r nn.Result) (*float64, map[string]float64) {
 	loss := r.LossSum / float64(r.Records)
 	return &loss, m.cfg.Job.Metrics.Values(loss, r.Counts, r.Records)
+}
+
+// reportTimeout bounds the writing of the report: the end of a job should not wait for it.
+const reportTimeout = 5 * time.Second
+
+// SaveReport saves the page of a run that has ended, beside the model if there is one, and returns the page's path. A
+// failure does no harm.
+func SaveReport(ctx context.Context, cfg Config, reason string) string {
+	cfg.History.OnFinish(reason)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportTimeout)
+	defer cancel()
+	name := ReportName{Job: cfg.Job.Identity.Job, Generation: cfg.Fence.Generation()}
+	file, err := cfg.Store.SaveReport(ctx, name, page.Report(cfg.History.Snapshot(), time.Now()), cfg.Fence.Check)
+	switch {
+	case err != nil:
+		cfg.Log.Warn("the report of the run cannot be written", "error", err)
+	case file != "":
+		cfg.Log.Info("wrote the report of the run", "file", file)
+	}
+	return file
 }

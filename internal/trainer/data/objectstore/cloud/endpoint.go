@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -38,9 +39,7 @@ const metadataTimeout = 3 * time.Second
 
 func amazonEndpoint() (endpoint, error) {
 	text := os.Getenv("AWS_ENDPOINT_URL_S3")
-	if text == "" {
-		text = os.Getenv("AWS_ENDPOINT_URL")
-	}
+	text = cmp.Or(text, os.Getenv("AWS_ENDPOINT_URL"))
 	e, err := newEndpoint(text, "https://s3.amazonaws.com")
 	if err != nil {
 		return endpoint{}, fmt.Errorf("AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL: %w", err)
@@ -96,9 +95,7 @@ func googleEndpoint(ctx context.Context) (endpoint, error) {
 }
 
 func newEndpoint(text, standard string) (endpoint, error) {
-	if text == "" {
-		text = standard
-	}
+	text = cmp.Or(text, standard)
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.User != nil {
 		return endpoint{}, errors.New("it is no URL of a host, as in https://minio.example.com:9000")
