@@ -65,7 +65,15 @@ func TestEveryCertainClaimIsTrueOfAllThatMayHappenInASmallWorld(t *testing.T) {
 	begin := time.Now()
 	ctx := t.Context()
 	var counts claimed
-	Each(first, count, atATime(), func(seed uint64) {
+	drawn := count
+	if *oneSeed == 0 {
+		count += uint64(len(onceWrong))
+	}
+	Each(0, count, atATime(), func(i uint64) {
+		seed := first + i
+		if i >= drawn {
+			seed = onceWrong[i-drawn]
+		}
 		world, family := SmallWorld(seed)
 		judged, err := judgeWorld(ctx, world)
 		switch {
@@ -95,8 +103,11 @@ func TestEveryCertainClaimIsTrueOfAllThatMayHappenInASmallWorld(t *testing.T) {
 		t.Errorf("seed %d, family %q; replay with: go -C e2e test ./differential -run %s -seed %d\n%s",
 			seed, family, t.Name(), seed, judged.smallest(ctx))
 	})
-	t.Logf("seeds %d to %d in %s\n%s", first, first+count-1, time.Since(begin).Round(time.Second), &counts)
+	t.Logf("seeds %d to %d in %s\n%s", first, first+drawn-1, time.Since(begin).Round(time.Second), &counts)
 }
+
+// onceWrong are seeds of worlds in which a victim that ends before the others of its node decides, and a claim was wrong.
+var onceWrong = []uint64{280, 20173, 60407, 60485}
 
 // runCount is how often a large world is played.
 var runCount = flag.Int("runs", 0, "how often each large world is played; 0: 4 times, or 200 where $ELASTIC_SOAK is set")

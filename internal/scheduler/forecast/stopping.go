@@ -105,9 +105,9 @@ func (r *run) clearings(pods []*placement.Pod) []*run {
 }
 
 // partly are the stopping pods that are not the only ones of their node, and whose end alone lets a pod that waits find
-// victims.
+// victims, or start where no room is reserved for it: before another one that waits, or on another node.
 func (r *run) partly(pods []*placement.Pod) (some []victim) {
-	stopping := map[string]int{}
+	waiting, stopping := r.waiting(pods), map[string]int{}
 	for _, v := range r.lost {
 		if !v.stopped {
 			stopping[v.node]++
@@ -119,7 +119,11 @@ func (r *run) partly(pods []*placement.Pod) (some []victim) {
 		}
 		then := r.cluster.Clone()
 		then.RemovePod(v.pod, v.node)
-		if slices.ContainsFunc(r.waiting(pods), func(pod *placement.Pod) bool { return then.Schedule(pod).Kind == placement.Preempts }) {
+		if slices.ContainsFunc(waiting, func(pod *placement.Pod) bool {
+			reserved := r.cluster.Nominated(pod)
+			d := then.Schedule(pod)
+			return d.Kind == placement.Preempts || d.Kind == placement.Bound && d.Node != reserved && (len(waiting) > 1 || d.Node != v.node)
+		}) {
 			some = append(some, v)
 		}
 	}
