@@ -31,8 +31,8 @@ var ours = regexp.MustCompile(
 // a folder that was named before.
 var (
 	ofInternal = regexp.MustCompile("^(?:api|cli|cluster|migrate|provider|report|scheduler|trainer)/")
-	ofGuides   = regexp.MustCompile("^[a-z-]+\\.md$")
-	inFolder   = regexp.MustCompile("^[\\w*][\\w./*-]*\\.(?:go|py|proto)$")
+	ofGuides   = regexp.MustCompile(`^[a-z-]+\.md$`)
+	inFolder   = regexp.MustCompile(`^[\w*][\w./*-]*\.(?:go|py|proto)$`)
 )
 
 // readWhole returns the documents with whole paths. In those two a file is below the folder that was named last with a slash
