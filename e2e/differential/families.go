@@ -117,19 +117,24 @@ func Families() []string {
 	return names
 }
 
-// Generate makes the snapshot of a seed, and returns its family.
-func Generate(seed uint64) (snapshot *Snapshot, familyName string) {
-	d := newRNG(seed)
+// drawFamily draws one of some families, by their weights.
+func drawFamily(d rng, of []family) family {
 	total := 0
-	for _, f := range families {
+	for _, f := range of {
 		total += f.weight
 	}
 	at := d.IntN(total)
-	i := slices.IndexFunc(families, func(f family) bool {
+	return of[slices.IndexFunc(of, func(f family) bool {
 		at -= f.weight
 		return at < 0
-	})
-	return newGenerator(d, families[i].shape).snapshot(), families[i].name
+	})]
+}
+
+// Generate makes the snapshot of a seed, and returns its family.
+func Generate(seed uint64) (snapshot *Snapshot, familyName string) {
+	d := newRNG(seed)
+	drawn := drawFamily(d, families)
+	return newGenerator(d, drawn.shape).snapshot(), drawn.name
 }
 
 // GenerateOf makes the snapshot of a seed that belongs to a family.

@@ -63,20 +63,12 @@ var smallWorlds = []family{
 // can be enumerated.
 func SmallWorld(seed uint64) (world *Snapshot, familyName string) {
 	d := newRNG(seed)
-	total := 0
-	for _, f := range smallWorlds {
-		total += f.weight
-	}
-	at := d.IntN(total)
-	i := slices.IndexFunc(smallWorlds, func(f family) bool {
-		at -= f.weight
-		return at < 0
-	})
-	g := newGenerator(d, smallWorlds[i].shape)
+	drawn := drawFamily(d, smallWorlds)
+	g := newGenerator(d, drawn.shape)
 	g.snapshot()
 	g.empty(mostRunning)
 	g.plan(pick(d, 1, 2, 2, 3, 3, 3, 4))
-	return g.made, smallWorlds[i].name
+	return g.made, drawn.name
 }
 
 // empty removes pods from nodes until so many are left.

@@ -83,8 +83,9 @@ type applier[T Object] struct {
 	complete    bool
 }
 
-// apply changes this version of the object, and no other: a change in between is a conflict (409). An apply removes only what
-// its manager has applied, so a JSON patch first hands it the fields that we wrote by updates, and those of others that must go.
+// apply changes this version of the object, and no other: a change in between is a conflict (409). An apply removes only
+// what its manager has applied, so a JSON patch first hands it the fields that we wrote by updates, and those of others
+// that must go.
 func (a *applier[T]) apply(ctx context.Context, live T) (T, error) {
 	entries, differ, err := applyOwnership(live, a.client.FieldManager(), a.body, a.prior, a.complete)
 	if err != nil {

@@ -103,8 +103,8 @@ func (c *Client) ForcesConflicts() bool { return c.config.ForceConflicts }
 // HidesPodLogs reports whether what pods have printed is not to be shown.
 func (c *Client) HidesPodLogs() bool { return c.config.HidePodLogs }
 
-// Verify asks the cluster for its identity, once, when the configuration expects one. Every function of this package that reads
-// or writes objects calls it; callers that use Kubernetes directly to write call it first.
+// Verify asks the cluster for its identity, once, when the configuration expects one. Every function of this package that
+// reads or writes objects calls it; callers that use Kubernetes directly to write call it first.
 func (c *Client) Verify(ctx context.Context) error {
 	if c.config.ExpectedClusterUID == "" {
 		return nil

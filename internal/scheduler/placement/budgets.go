@@ -90,9 +90,9 @@ func (c *Cluster) violating(n *node, pods []int) []bool {
 // mostContested bounds how many budgets are put into every order: 5 have 120.
 const mostContested = 5
 
-// budgetOrders are the orders of the budgets that count, the present one first. The scheduler has them in the order of its lister,
-// that of a Go map, and since 1.37 a victim takes nothing from those after the first that does not allow its eviction.
-// complete is false if there are more orders than are made.
+// budgetOrders are the orders of the budgets that count, the present one first. The scheduler has them in the order of its
+// lister, that of a Go map, and since 1.37 a victim takes nothing from those after the first that does not allow its
+// eviction. complete is false if there are more orders than are made.
 func (cy *cycle) budgetOrders() (orders iter.Seq[[]*budget], complete bool) {
 	contested := cy.contested()
 	if len(contested) > mostContested {
